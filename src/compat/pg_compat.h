@@ -1,0 +1,15 @@
+/*
+ * pg_compat.h
+ *	  Every PG_VERSION_NUM test in the tree.  Shims take the newest signature.
+ */
+#ifndef PIPELINE_COMPAT_PG_COMPAT_H
+#define PIPELINE_COMPAT_PG_COMPAT_H
+
+#include "executor/executor.h"
+#include "utils/acl.h"
+
+#if PG_VERSION_NUM < 150000
+#error "pipeline needs PostgreSQL 15 or newer"
+#endif
+
+#endif							/* PIPELINE_COMPAT_PG_COMPAT_H */
