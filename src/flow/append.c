@@ -412,6 +412,52 @@ append_run(PlnFlowContext *cxt)
 	pln_debug_point("checkpoint written");
 }
 
+void
+pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
+				int64 *still_failing)
+{
+	PlnPipeline *pipeline = pln_pipeline_get(dataset->pipeline_id);
+	PlnUpdate  *update;
+	PlnOutcome	outcome;
+	PlnFlowContext cxt;
+	PlnOrigin	origin;
+	PlnSecContext sec;
+	Relation	target;
+	List	   *appended;
+	List	   *flows = pln_flows_of_dataset(dataset->id);
+
+	pln_lock_dataset(dataset->id);
+	memset(&cxt, 0, sizeof(cxt));
+	memset(&outcome, 0, sizeof(outcome));
+	update = pln_update_start(pipeline->id, "USER_ACTION", false, false, NIL);
+	pln_enter_owner(&sec, pipeline->owner, pipeline->settings);
+	target = table_open(dataset->relid, RowExclusiveLock);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	pln_quarantine_replay(target, dataset->quarantine, condition,
+						  pln_expectations_of_dataset(dataset->id), update->id,
+						  replayed, still_failing, &appended, &outcome.quality);
+	record_appends(&cxt, appended);
+	PopActiveSnapshot();
+	table_close(target, NoLock);
+	pln_leave(&sec);
+	origin.pipeline = pipeline;
+	origin.update = update;
+	origin.dataset = dataset;
+	origin.flow = flows ? linitial(flows) : NULL;
+	outcome.dataset_id = dataset->id;
+	outcome.dataset_name = pln_dataset_display_name(dataset);
+	outcome.state = "COMPLETED";
+	outcome.refresh_type = "REPLAY";
+	outcome.rows_out = *replayed;
+	pln_event(&origin, "INFO", "flow_progress",
+			  psprintf("Rows of the quarantine of %s were replayed.", outcome.dataset_name),
+			  psprintf("{\"status\": \"RUNNING\", \"metrics\": {\"replayed_records\": " INT64_FORMAT
+					   ", \"still_failing_records\": " INT64_FORMAT "}}",
+					   *replayed, *still_failing), NULL);
+	pln_update_outcome(update, &outcome);
+	pln_update_end(update, "COMPLETED", NULL);
+}
+
 char *
 pln_append_loss(PlnDataset *dataset)
 {

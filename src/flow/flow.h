@@ -50,6 +50,14 @@ extern const PlnFlowOps pln_view_full_flow;
  * gone, replayed rows; a sentence, or NULL. */
 extern char *pln_append_loss(PlnDataset *dataset);
 
+/*
+ * Put rows of the quarantine that match the condition through the current expectations again: those
+ * that pass enter the table (an append like any other) and are marked replayed.  Counts as
+ * replayed_records in an event of its own.
+ */
+extern void pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
+							int64 *still_failing);
+
 extern const PlnFlowOps *pln_flow_ops(const PlnDataset *dataset);
 
 #endif							/* PIPELINE_FLOW_FLOW_H */
