@@ -31,6 +31,10 @@ extern RawStmt *pln_sql_parse_query(PlnSql *sql);
 /* An expression (expectation condition, DEFAULT, ...). */
 extern Node *pln_sql_parse_expr(PlnSql *sql);
 
+/* Wrap stored dialect text (an expectation's condition, a flow's query) as a script of
+ * its own, so that the functions here can be used on it. */
+extern PlnSql *pln_sql_make(const char *text);
+
 /* A plain statement; may yield exactly one RawStmt. */
 extern RawStmt *pln_sql_parse_plain(PlnSql *sql);
 

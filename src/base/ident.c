@@ -1,0 +1,60 @@
+/*
+ * ident.c
+ *	  Names in SQL text that we build, and names of objects for messages.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "base/errors.h"
+#include "base/ident.h"
+
+char *
+pln_quote_qualified(const char *schema, const char *name)
+{
+	return quote_qualified_identifier(schema, name);
+}
+
+char *
+pln_relation_name(Oid relid)
+{
+	char	   *name = get_rel_name(relid);
+
+	if (name == NULL)
+		return psprintf("%u", relid);
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)), name);
+}
+
+char *
+pln_quote_literal(const char *text)
+{
+	return quote_literal_cstr(text);
+}
+
+char *
+pln_choose_name(const char *base, const char *suffix, Oid namespace_id)
+{
+	int			attempt;
+
+	for (attempt = 0;; attempt++)
+	{
+		char		tail[NAMEDATALEN];
+		char		name[NAMEDATALEN];
+		int			room;
+		int			len;
+
+		if (attempt == 0)
+			snprintf(tail, sizeof(tail), "%s", suffix);
+		else
+			snprintf(tail, sizeof(tail), "%s%d", suffix, attempt);
+		room = NAMEDATALEN - 1 - (int) strlen(tail);
+		len = pg_mbcliplen(base, strlen(base), room);
+		memcpy(name, base, len);
+		strcpy(name + len, tail);
+		if (!OidIsValid(get_relname_relid(name, namespace_id)))
+			return pstrdup(name);
+	}
+}
