@@ -266,8 +266,8 @@ prepare_sources(PlnFlowContext *cxt, Query *query, bool *has_rows)
 			prepare_table(cxt, batch);
 		else if (batch->source->kind == PLN_REF_STREAM_FILES)
 		{
-			PlnOrigin	origin = {cxt->buffer, cxt->pipeline, cxt->update, cxt->dataset,
-			cxt->flow};
+			PlnOrigin	origin = {cxt->pipeline, cxt->update, cxt->dataset, cxt->flow,
+			cxt->buffer};
 
 			batch->files = pln_file_batch_open(cxt->flow->id, batch->source);
 			batch->has_rows = pln_file_batch_count(batch->files) > 0;

@@ -90,7 +90,7 @@ elapsed_ms(instr_time *since)
 static PlnOrigin
 origin_of(Runner *runner, PlnNode *node)
 {
-	PlnOrigin	origin = {runner->buffer, runner->pipeline, runner->update, NULL, NULL};
+	PlnOrigin	origin = {runner->pipeline, runner->update, NULL, NULL, runner->buffer};
 
 	if (node != NULL)
 	{
@@ -518,7 +518,7 @@ take_pipeline(PlnRequest *request)
 		return true;
 	if (pln_guc_on_busy == PLN_BUSY_SKIP)
 	{
-		PlnOrigin	origin = {NULL, request->pipeline, NULL, NULL, NULL};
+		PlnOrigin	origin = {request->pipeline, NULL, NULL, NULL, NULL};
 
 		pln_event(&origin, "WARN", "user_action",
 				  "Update was skipped: another update of this pipeline is running.",

@@ -2,12 +2,10 @@
 # views, refusals, quarantine, guards.
 use strict;
 use warnings;
-use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use PipelineTest;
 use Test::More;
 
-my $node = start_node('expectations');
+my $node = pipeline_node('expectations');
 my $db;
 
 # ---- a condition that is NULL is violated

@@ -3,12 +3,11 @@ use strict;
 use warnings;
 use File::Copy;
 use FindBin;
-use lib "$FindBin::RealBin/../perl";
 use PipelineTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = start_node('parcels');
+my $node = pipeline_node('parcels');
 my $db = fresh_db($node, 'parcels');
 my $data = "$FindBin::RealBin/../data/parcels";
 my $landing = PostgreSQL::Test::Utils::tempdir();
