@@ -23,7 +23,7 @@ PG_CPPFLAGS = -Isrc -I$(srcdir)/src -MMD -MP
 WERROR = -Werror -Wno-error=deprecated-declarations
 PG_CFLAGS = $(WERROR) $(EXTRA_CFLAGS)
 PG_LDFLAGS = $(EXTRA_LDFLAGS)
-SHLIB_LINK = -lcurl -lz
+SHLIB_LINK = -lz
 EXTRA_CLEAN = $(OBJS:.o=.d) src/dialect/gram.c tmp_check results \
 	output_iso test/output_iso test/results test/tmp_check log coverage regression.diffs \
 	regression.out
