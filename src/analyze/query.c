@@ -14,11 +14,13 @@
 #include "mb/pg_wchar.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
 #include "parser/analyze.h"
 #include "parser/parse_coerce.h"
 #include "parser/parse_collate.h"
 #include "parser/parse_func.h"
 #include "parser/parse_relation.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
 #include "analyze/query.h"
@@ -336,6 +338,17 @@ sublink_walker(Node *node, StreamCheck *check)
 	return expression_tree_walker(node, sublink_walker, check);
 }
 
+/* OFFSET 0 is a fence (resolve.c puts one around checked views), not a limit. */
+static bool
+is_zero(Node *offset)
+{
+	Node	   *value = offset ? eval_const_expressions(NULL, offset) : NULL;
+
+	return value == NULL ||
+		(IsA(value, Const) && !((Const *) value)->constisnull &&
+		 DatumGetInt64(((Const *) value)->constvalue) == 0);
+}
+
 static void
 refuse_stateful(StreamCheck *check, Query *query)
 {
@@ -349,7 +362,7 @@ refuse_stateful(StreamCheck *check, Query *query)
 			   "Keep the latest row per key with AUTO CDC, or use a materialized view.", -1);
 	if (query->distinctClause != NIL)
 		refuse(check->sql, "DISTINCT over a stream is not supported yet", view, -1);
-	if (query->limitCount != NULL || query->limitOffset != NULL)
+	if (query->limitCount != NULL || !is_zero(query->limitOffset))
 		refuse(check->sql, "LIMIT over a stream is not supported", view, -1);
 	if (query->hasRecursive)
 		refuse(check->sql, "WITH RECURSIVE over a stream is not supported", view, -1);

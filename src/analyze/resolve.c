@@ -12,6 +12,7 @@
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 
@@ -19,6 +20,7 @@
 #include "analyze/resolve.h"
 #include "base/errors.h"
 #include "catalog/checkpoints.h"
+#include "catalog/expectations.h"
 #include "files/files.h"
 
 typedef struct ResolveContext
@@ -116,7 +118,7 @@ file_schema(ResolveContext *cxt, PlnFileOptions *options, int ordinal)
 
 /*
  * pipeline.read_files('path', name => 'value', ...) becomes
- * pipeline_internal.read_files('path', '{"name": "value"}'::jsonb) AS (columns).
+ * pipeline.read_files('path', '{"name": "value"}'::jsonb) AS (columns).
  */
 static void
 resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
@@ -158,7 +160,6 @@ resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
 		cxt->node->unknown_schema = true;
 		return;
 	}
-	call->funcname = list_make2(makeString("pipeline_internal"), makeString("read_files"));
 	call->args = list_make2(text_constant(path, call->location),
 							makeTypeCast(text_constant(json.data, call->location),
 										 SystemTypeName("jsonb"), -1));
@@ -198,6 +199,68 @@ raise_mode_mismatch(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool
 			 pln_sql_errposition(cxt->node->sql, relation->location)));
 }
 
+static Node *
+text_array(List *values)
+{
+	A_ArrayExpr *array = makeNode(A_ArrayExpr);
+	ListCell   *lc;
+
+	foreach(lc, values)
+		array->elements = lappend(array->elements, text_constant(lfirst(lc), -1));
+	array->location = -1;
+	return makeTypeCast((Node *) array, typeStringToTypeName("pg_catalog.text[]"), -1);
+}
+
+/*
+ * SELECT * FROM (view) v WHERE check_row(name, rules, actions, condition, ...) OFFSET 0: the
+ * OFFSET keeps the reader's own conditions from being applied first, so that every row of the
+ * view is counted.
+ */
+static Node *
+with_checks(PlnNode *view, Node *query)
+{
+	SelectStmt *select = makeNode(SelectStmt);
+	RangeSubselect *from = makeNode(RangeSubselect);
+	ResTarget  *target = makeNode(ResTarget);
+	ColumnRef  *star = makeNode(ColumnRef);
+	A_Const    *zero = makeNode(A_Const);
+	List	   *rules = NIL;
+	List	   *actions = NIL;
+	List	   *conditions = NIL;
+	ListCell   *lc;
+
+	foreach(lc, view->decl->expectations)
+	{
+		PlnExpectationDef *def = lfirst(lc);
+
+		rules = lappend(rules, def->name);
+		actions = lappend(actions, unconstify(char *, pln_action_name(def->action)));
+		conditions = lappend(conditions, pln_sql_parse_expr(def->condition));
+	}
+	if (rules == NIL)
+		return query;
+	star->fields = list_make1(makeNode(A_Star));
+	star->location = -1;
+	target->val = (Node *) star;
+	target->location = -1;
+	from->subquery = query;
+	from->alias = makeAlias(view->name, NIL);
+	select->targetList = list_make1(target);
+	select->fromClause = list_make1(from);
+	select->whereClause = (Node *)
+		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
+					 list_concat(list_make3(text_constant(view->name, -1), text_array(rules),
+											text_array(actions)),
+								 conditions),
+					 COERCE_EXPLICIT_CALL, -1);
+	zero->val.ival.type = T_Integer;
+	zero->val.ival.ival = 0;
+	zero->location = -1;
+	select->limitOffset = (Node *) zero;
+	select->limitOption = LIMIT_OPTION_COUNT;
+	return (Node *) select;
+}
+
 /* The view's query in place of its name. */
 static Node *
 inline_view(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool wants_stream)
@@ -216,6 +279,7 @@ inline_view(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool wants_s
 	subselect->subquery = copyObject(view->raw->stmt);
 	(void) resolve_walker(subselect->subquery, &inner);
 	cxt->nfiles = inner.nfiles;
+	subselect->subquery = with_checks(view, subselect->subquery);
 	subselect->alias = relation->alias ? relation->alias : makeAlias(relation->relname, NIL);
 	return (Node *) subselect;
 }

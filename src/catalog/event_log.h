@@ -33,11 +33,11 @@ extern void pln_event_buffer_discard(PlnEventBuffer *buffer);
 /* Whom an event is about; unset members are left out of origin. */
 typedef struct PlnOrigin
 {
-	PlnEventBuffer *buffer;		/* NULL: written at once */
 	PlnPipeline *pipeline;
 	PlnUpdate  *update;
 	PlnDataset *dataset;
 	PlnFlow    *flow;
+	PlnEventBuffer *buffer;		/* NULL: written at once */
 } PlnOrigin;
 
 /* catalog.schema.name, each part quoted where it needs it: names in origin and details. */

@@ -6,6 +6,7 @@
 #define PIPELINE_CATALOG_UPDATES_H
 
 #include "nodes/pg_list.h"
+
 #include "utils/timestamp.h"
 
 typedef struct PlnUpdate
@@ -51,6 +52,7 @@ typedef struct PlnOutcome
 
 typedef struct PlnQualityCount
 {
+	char	   *dataset;		/* temporary view; NULL = the dataset of the flow */
 	char	   *name;
 	const char *action;			/* WARN, DROP, QUARANTINE, FAIL */
 	int64		passed;

@@ -78,7 +78,7 @@ json_strings(StringInfo buf, const char *key, List *strings)
 }
 
 static char *
-full_name(PlnName *name)
+dotted_name(PlnName *name)
 {
 	return name == NULL ? NULL
 		: psprintf("%s%s%s%s%s%s", name->live ? "LIVE." : "",
@@ -173,7 +173,7 @@ json_expectations(StringInfo buf, List *expectations)
 		json_text(buf, "name", def->name);
 		json_text(buf, "condition", def->condition ? def->condition->text : NULL);
 		json_text(buf, "action", action_names[def->action]);
-		json_text(buf, "rules", full_name(def->rules_table));
+		json_text(buf, "rules", dotted_name(def->rules_table));
 		json_text(buf, "tag", def->rules_tag);
 		if (def->threshold_kind != PLN_THRESHOLD_NONE)
 			json_text(buf, "fail_above",
@@ -282,7 +282,7 @@ json_flow(StringInfo buf, PlnFlowDef *flow)
 	appendStringInfoChar(buf, '{');
 	json_text(buf, "kind", flow_names[flow->kind]);
 	json_text(buf, "name", flow->name);
-	json_text(buf, "target", full_name(flow->target));
+	json_text(buf, "target", dotted_name(flow->target));
 	json_flag(buf, "once", flow->once);
 	json_flag(buf, "by_name", flow->by_name);
 	json_sql(buf, "query", flow->query);
@@ -326,22 +326,22 @@ describe_statement(StringInfo buf, PlnStmt *stmt, char **name)
 	switch (stmt->kind)
 	{
 		case PLN_STMT_CREATE_DATASET:
-			*name = full_name(((PlnCreateDataset *) stmt)->name);
+			*name = dotted_name(((PlnCreateDataset *) stmt)->name);
 			json_dataset(buf, (PlnCreateDataset *) stmt);
 			return "create dataset";
 		case PLN_STMT_CREATE_FLOW:
-			*name = full_name(((PlnCreateFlow *) stmt)->flow->target);
+			*name = dotted_name(((PlnCreateFlow *) stmt)->flow->target);
 			json_flow(buf, ((PlnCreateFlow *) stmt)->flow);
 			return "create flow";
 		case PLN_STMT_REFRESH:
-			*name = full_name(((PlnRefresh *) stmt)->name);
+			*name = dotted_name(((PlnRefresh *) stmt)->name);
 			json_text(buf, "kind", kind_names[((PlnRefresh *) stmt)->dataset_kind]);
 			json_flag(buf, "full", ((PlnRefresh *) stmt)->full);
 			json_flag(buf, "async", ((PlnRefresh *) stmt)->async);
 			json_sql(buf, "where", ((PlnRefresh *) stmt)->where);
 			return "refresh";
 		case PLN_STMT_ALTER:
-			*name = full_name(((PlnAlter *) stmt)->name);
+			*name = dotted_name(((PlnAlter *) stmt)->name);
 			json_text(buf, "kind", kind_names[((PlnAlter *) stmt)->dataset_kind]);
 			json_flag(buf, "table", ((PlnAlter *) stmt)->is_table);
 			json_text(buf, "alter", alter_names[((PlnAlter *) stmt)->alter_kind]);
@@ -351,22 +351,22 @@ describe_statement(StringInfo buf, PlnStmt *stmt, char **name)
 			json_properties(buf, "properties", ((PlnAlter *) stmt)->properties);
 			return "alter";
 		case PLN_STMT_DROP:
-			*name = full_name(((PlnDrop *) stmt)->name);
+			*name = dotted_name(((PlnDrop *) stmt)->name);
 			json_text(buf, "kind", kind_names[((PlnDrop *) stmt)->dataset_kind]);
 			json_flag(buf, "if_exists", ((PlnDrop *) stmt)->if_exists);
 			json_flag(buf, "cascade", ((PlnDrop *) stmt)->cascade);
 			return "drop";
 		case PLN_STMT_GRANT_REFRESH:
-			*name = full_name(((PlnGrantRefresh *) stmt)->name);
+			*name = dotted_name(((PlnGrantRefresh *) stmt)->name);
 			json_text(buf, "kind", kind_names[((PlnGrantRefresh *) stmt)->dataset_kind]);
 			json_strings(buf, "grantees", ((PlnGrantRefresh *) stmt)->grantees);
 			return ((PlnGrantRefresh *) stmt)->is_grant ? "grant refresh" : "revoke refresh";
 		case PLN_STMT_EXPLAIN_CREATE:
-			*name = full_name(((PlnExplainCreate *) stmt)->create->name);
+			*name = dotted_name(((PlnExplainCreate *) stmt)->create->name);
 			json_dataset(buf, ((PlnExplainCreate *) stmt)->create);
 			return "explain create";
 		case PLN_STMT_DESCRIBE:
-			*name = full_name(((PlnDescribe *) stmt)->name);
+			*name = dotted_name(((PlnDescribe *) stmt)->name);
 			json_flag(buf, "extended", ((PlnDescribe *) stmt)->extended);
 			return "describe";
 		case PLN_STMT_SET:
@@ -378,7 +378,7 @@ describe_statement(StringInfo buf, PlnStmt *stmt, char **name)
 			json_flag(buf, "catalog", ((PlnUse *) stmt)->is_catalog);
 			return "use";
 		case PLN_STMT_PLAIN:
-			*name = full_name(((PlnPlain *) stmt)->replaces);
+			*name = dotted_name(((PlnPlain *) stmt)->replaces);
 			json_sql(buf, "sql", ((PlnPlain *) stmt)->sql);
 			json_strings(buf, "notices", ((PlnPlain *) stmt)->notices);
 			return "plain";

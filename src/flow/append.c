@@ -266,7 +266,8 @@ prepare_sources(PlnFlowContext *cxt, Query *query, bool *has_rows)
 			prepare_table(cxt, batch);
 		else if (batch->source->kind == PLN_REF_STREAM_FILES)
 		{
-			PlnOrigin	origin = {cxt->pipeline, cxt->update, cxt->dataset, cxt->flow};
+			PlnOrigin	origin = {cxt->pipeline, cxt->update, cxt->dataset, cxt->flow,
+			cxt->buffer};
 
 			batch->files = pln_file_batch_open(cxt->flow->id, batch->source);
 			batch->has_rows = pln_file_batch_count(batch->files) > 0;
@@ -440,6 +441,7 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	PopActiveSnapshot();
 	table_close(target, NoLock);
 	pln_leave(&sec);
+	memset(&origin, 0, sizeof(origin));
 	origin.pipeline = pipeline;
 	origin.update = update;
 	origin.dataset = dataset;
@@ -449,11 +451,8 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	outcome.state = "COMPLETED";
 	outcome.refresh_type = "REPLAY";
 	outcome.rows_out = *replayed;
-	pln_event(&origin, "INFO", "flow_progress",
-			  psprintf("Rows of the quarantine of %s were replayed.", outcome.dataset_name),
-			  psprintf("{\"status\": \"RUNNING\", \"metrics\": {\"replayed_records\": " INT64_FORMAT
-					   ", \"still_failing_records\": " INT64_FORMAT "}}",
-					   *replayed, *still_failing), NULL);
+	outcome.rows_replayed = *replayed;
+	pln_event_flow_progress(&origin, "RUNNING", &outcome);
 	pln_update_outcome(update, &outcome);
 	pln_update_end(update, "COMPLETED", NULL);
 }

@@ -18,6 +18,7 @@
 
 #include "base/errors.h"
 #include "base/ident.h"
+#include "expect/inline_check.h"
 #include "flow/execute.h"
 #include "source/stream_ref.h"
 
@@ -52,7 +53,7 @@ pln_rewrite_query(Query *query)
 }
 
 List *
-pln_flow_inputs(Query *query, Oid self)
+pln_query_inputs(Query *query, Oid self)
 {
 	return list_delete_oid(pln_query_relations(query), self);
 }
@@ -64,6 +65,7 @@ pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok)
 	QueryDesc  *desc;
 
 	CHECK_FOR_INTERRUPTS();
+	pln_inline_reset();
 	plan = pg_plan_query(query, "", parallel_ok ? CURSOR_OPT_PARALLEL_OK : 0, NULL);
 	PushCopiedSnapshot(GetActiveSnapshot());
 	UpdateActiveSnapshotCommandId();
@@ -74,6 +76,7 @@ pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok)
 	ExecutorEnd(desc);
 	FreeQueryDesc(desc);
 	PopActiveSnapshot();
+	pln_inline_finish();
 }
 
 AttrNumber *
@@ -111,10 +114,12 @@ pln_map_columns(Query *query, TupleDesc desc, int *ncolumns)
 void
 pln_flow_note_counts(PlnFlowContext *cxt)
 {
+	cxt->outcome->quality = pln_inline_counts();
+	cxt->outcome->rows_dropped = pln_inline_dropped();
 	if (cxt->expect == NULL)
 		return;
-	cxt->outcome->quality = pln_expect_counts(cxt->expect);
-	cxt->outcome->rows_dropped = pln_expect_dropped(cxt->expect);
+	cxt->outcome->quality = list_concat(pln_expect_counts(cxt->expect), cxt->outcome->quality);
+	cxt->outcome->rows_dropped += pln_expect_dropped(cxt->expect);
 	cxt->outcome->rows_quarantined = pln_expect_quarantined(cxt->expect);
 }
 

@@ -18,7 +18,7 @@ extern Query *pln_stored_query(Oid relid);
 extern Query *pln_rewrite_query(Query *query);
 
 /* Base relations of a rewritten query without the relation itself. */
-extern List *pln_flow_inputs(Query *query, Oid self);
+extern List *pln_query_inputs(Query *query, Oid self);
 
 /* Plan and run under the active snapshot. */
 extern void pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok);

@@ -23,6 +23,7 @@ typedef struct PlnFlowContext
 	List	   *input_names;	/* for events */
 	Oid			owner;
 	bool		full_refresh;
+	PlnEventBuffer *buffer;		/* for events, may be NULL */
 
 	/* filled by run */
 	PlnOutcome *outcome;

@@ -42,7 +42,7 @@ view_prepare(PlnFlowContext *cxt)
 	List	   *reasons = NIL;
 
 	/* a source that cannot be captured only costs the NO_OP; the reason is shown by run */
-	return pln_flow_capture(cxt, pln_flow_inputs(query, cxt->dataset->relid), false, &reasons);
+	return pln_flow_capture(cxt, pln_query_inputs(query, cxt->dataset->relid), false, &reasons);
 }
 
 static PlnReason *
@@ -171,7 +171,7 @@ view_run(PlnFlowContext *cxt)
 	pln_lock_dataset(cxt->dataset->id);
 	pln_enter_owner(&sec, cxt->owner, cxt->pipeline->settings);
 	query = pln_rewrite_query(view_query(cxt));
-	inputs = pln_flow_inputs(query, cxt->dataset->relid);
+	inputs = pln_query_inputs(query, cxt->dataset->relid);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	cxt->reasons = reasons_to_run(cxt, query, inputs, &frontiers);
 	if (cxt->reasons == NIL)

@@ -40,8 +40,7 @@ pln_read_files_function(void)
 {
 	Oid			argtypes[2] = {TEXTOID, JSONBOID};
 
-	return LookupFuncName(list_make2(makeString("pipeline_internal"),
-									 makeString("read_files")),
+	return LookupFuncName(list_make2(makeString("pipeline"), makeString("read_files")),
 						  2, argtypes, false);
 }
 

@@ -43,6 +43,7 @@ typedef struct Runner
 	PlnUpdate  *update;
 	PlnProgram *program;
 	MemoryContext context;
+	PlnEventBuffer *buffer;		/* held back until something is done (interface §3.15) */
 	PlnTally	tally;
 	bool	   *selected;
 	bool	   *blocked;		/* failed, skipped, or below such a node */
@@ -89,7 +90,7 @@ elapsed_ms(instr_time *since)
 static PlnOrigin
 origin_of(Runner *runner, PlnNode *node)
 {
-	PlnOrigin	origin = {runner->pipeline, runner->update, NULL, NULL};
+	PlnOrigin	origin = {runner->pipeline, runner->update, NULL, NULL, runner->buffer};
 
 	if (node != NULL)
 	{
@@ -111,6 +112,8 @@ set_state(Runner *runner, const char *state)
 static void
 end_step(Runner *runner)
 {
+	if (runner->tally.worked + runner->tally.failed + runner->tally.skipped > 0)
+		pln_event_buffer_flush(runner->buffer);
 	if (runner->request->nonatomic)
 		pln_spi_commit();
 	else
@@ -217,6 +220,7 @@ fill_flow(Runner *runner, PlnNode *node)
 	flow->input_names = node->input_names;
 	flow->owner = runner->request->owner;
 	flow->full_refresh = node->full_refresh;
+	flow->buffer = runner->buffer;
 	flow->outcome = palloc0(sizeof(PlnOutcome));
 	flow->outcome->dataset_id = node->dataset->id;
 	flow->outcome->dataset_name = pln_node_display_name(node);
@@ -430,6 +434,10 @@ finish(Runner *runner, const char *state, const char *message)
 		runner->tally.skipped == 0;
 	pln_event_update_progress(&origin, state);
 	pln_update_end(runner->update, state, message);
+	if (runner->update->is_folded)
+		pln_event_buffer_discard(runner->buffer);
+	else
+		pln_event_buffer_flush(runner->buffer);
 	runner->request->state = pstrdup(state);
 	end_step(runner);
 }
@@ -444,6 +452,7 @@ fail_definition(Runner *runner, ErrorData *error)
 		pln_event(&origin, "ERROR", "update_progress",
 				  psprintf("Update %s is FAILED.", pln_update_short_id(runner->update)),
 				  "{\"state\": \"FAILED\"}", NULL);
+		pln_event_buffer_flush(runner->buffer);
 		pln_update_end(runner->update, "FAILED", error->message);
 		end_step(runner);
 	}
@@ -509,7 +518,7 @@ take_pipeline(PlnRequest *request)
 		return true;
 	if (pln_guc_on_busy == PLN_BUSY_SKIP)
 	{
-		PlnOrigin	origin = {request->pipeline, NULL, NULL, NULL};
+		PlnOrigin	origin = {request->pipeline, NULL, NULL, NULL, NULL};
 
 		pln_event(&origin, "WARN", "user_action",
 				  "Update was skipped: another update of this pipeline is running.",
@@ -546,6 +555,7 @@ pln_update_run(PlnRequest *request)
 	runner->request = request;
 	runner->pipeline = request->pipeline;
 	runner->context = CurrentMemoryContext;
+	runner->buffer = pln_event_buffer_create(CurrentMemoryContext);
 	INSTR_TIME_SET_CURRENT(((Runner *) runner)->started);
 	id = MemoryContextAlloc(TopMemoryContext, sizeof(int64));
 	*id = request->pipeline->id;
@@ -584,6 +594,7 @@ pln_update_record_failure(void)
 	if (pipeline == NULL)
 		return false;			/* it was created by what is rolled back */
 	update = pln_update_start(pipeline->id, "USER_ACTION", failure->full_refresh, false, NIL);
+	memset(&origin, 0, sizeof(origin));
 	origin.pipeline = pipeline;
 	origin.update = update;
 	origin.dataset = pln_dataset_find(failure->dataset_schema, failure->dataset_name);
