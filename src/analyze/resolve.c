@@ -83,6 +83,17 @@ text_constant(const char *value, int location)
 	return (Node *) constant;
 }
 
+static Node *
+type_cast(Node *arg, const char *type)
+{
+	TypeCast   *cast = makeNode(TypeCast);
+
+	cast->arg = arg;
+	cast->typeName = typeStringToTypeName(type);
+	cast->location = -1;
+	return (Node *) cast;
+}
+
 static List *
 column_definitions(PlnFileSchema *schema)
 {
@@ -183,8 +194,8 @@ resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
 	cxt->node->file_paths = lappend(cxt->node->file_paths, path);
 	cxt->node->file_options = lappend(cxt->node->file_options, json.data);
 	call->args = list_make2(text_constant(path, call->location),
-							makeTypeCast(text_constant(json.data, call->location),
-										 SystemTypeName("jsonb"), -1));
+							type_cast(text_constant(json.data, call->location),
+									  "pg_catalog.jsonb"));
 	function->coldeflist = column_definitions(schema);
 }
 
@@ -230,7 +241,7 @@ text_array(List *values)
 	foreach(lc, values)
 		array->elements = lappend(array->elements, text_constant(lfirst(lc), -1));
 	array->location = -1;
-	return makeTypeCast((Node *) array, typeStringToTypeName("pg_catalog.text[]"), -1);
+	return type_cast((Node *) array, "pg_catalog.text[]");
 }
 
 /*

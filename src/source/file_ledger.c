@@ -8,6 +8,8 @@
  */
 #include "postgres.h"
 
+#include <unistd.h>
+
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
