@@ -31,8 +31,9 @@ status=0
   --make 'EXTRA_CFLAGS=-O1 -Wno-error=maybe-uninitialized' || status=$?
 
 # One report is a paragraph; print those that pass through our library.
-reports=$(cat "$logs"/* 2>/dev/null | sed 's/^==[0-9]*== \{0,1\}//' |
-  perl -00 -ne 'print if /\(in .*pipeline\.so\)|\((src\/)?\w+\.[ch]:\d+\)/ && /pipeline|pln_/' || true)
+own=$(cd "$PIPELINE_WORK/src/src" && find . -name '*.[chy]' -printf '%f|' | sed 's/|$//; s/\./\\./g')
+reports=$(cat "$logs"/* 2>/dev/null | sed 's/^==[0-9]*== \{0,1\}//' | OWN=$own perl -00 -ne '
+  print if m{\(in [^)]*/pipeline\.so\)|\(($ENV{OWN}):\d+\)}' || true)
 if [ -n "$reports" ]; then
   printf '%s\n' "$reports" | head -n 200
   echo "valgrind: reports with frames of the library"

@@ -34,6 +34,7 @@
 #include "base/ident.h"
 #include "base/secctx.h"
 #include "base/spi.h"
+#include "catalog/checkpoints.h"
 #include "expect/expect.h"
 #include "expect/quarantine.h"
 #include "source/stream_ref.h"
@@ -266,6 +267,20 @@ save_dataset(PlnProgram *program, PlnNode *node)
 	pln_dataset_save(dataset);
 }
 
+/* From now on the columns of the files are these; the ledger belongs to them. */
+static void
+freeze_file_schemas(PlnNode *node)
+{
+	ListCell   *path;
+	ListCell   *options;
+	ListCell   *schema;
+	int			ordinal = 0;
+
+	forthree(path, node->file_paths, options, node->file_options, schema, node->file_schemas)
+		pln_file_source_save(node->flow->id, ordinal++, lfirst(path), lfirst(options),
+							 lfirst(schema));
+}
+
 static void
 save_flow(PlnProgram *program, PlnNode *node)
 {
@@ -281,6 +296,7 @@ save_flow(PlnProgram *program, PlnNode *node)
 	flow->kind = PLN_FLOW_INSERT;
 	flow->query = node->sql ? node->sql->original : NULL;
 	pln_flow_save(flow);
+	freeze_file_schemas(node);
 }
 
 /* Base relations as the user knows them: datasets by their declared name. */

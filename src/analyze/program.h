@@ -23,6 +23,9 @@ typedef struct PlnNode
 	PlnSql	   *sql;			/* where raw came from */
 	List	   *inputs;			/* node indexes it reads, temporary views included */
 	bool		streaming;		/* temporary views: reads a stream */
+	List	   *file_schemas;	/* of char *: JSON of each file source, to be frozen */
+	List	   *file_paths;		/* of char *, with file_schemas */
+	List	   *file_options;	/* of char *: JSON, with file_schemas */
 	bool		unknown_schema; /* below a file source whose columns are not known yet */
 
 	/* filled when defined (define.h) */

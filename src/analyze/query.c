@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "mb/pg_wchar.h"
@@ -20,6 +21,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_func.h"
 #include "parser/parse_relation.h"
+#include "parser/parsetree.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -43,7 +45,7 @@ static Var *
 metadata_var(ParseNamespaceItem *item, int level, int field, int location)
 {
 	RangeTblFunction *rtfunc = linitial_node(RangeTblFunction, item->p_rte->functions);
-	Oid			type = pln_file_metadata[field].type;
+	Oid			type = pln_metadata_columns[field].type;
 	Var		   *var;
 
 	var = makeVar(item->p_rtindex, list_length(rtfunc->funccolnames) + field + 1, type, -1,
@@ -80,10 +82,10 @@ metadata_object(ParseState *pstate, ParseNamespaceItem *item, int level, int loc
 	List	   *args = NIL;
 	int			i;
 
-	for (i = 0; i < PLN_FILE_METADATA_COLUMNS; i++)
+	for (i = 0; i < PLN_METADATA_COLUMNS; i++)
 	{
 		args = lappend(args, makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
-									   CStringGetTextDatum(pln_file_metadata[i].name),
+									   CStringGetTextDatum(pln_metadata_columns[i].name),
 									   false, false));
 		args = lappend(args, metadata_var(item, level, i, location));
 	}
@@ -119,9 +121,9 @@ metadata_hook(ParseState *pstate, ColumnRef *cref, Node *var)
 		return NULL;
 	if (n - at == 1)
 		return metadata_object(pstate, item, level, cref->location);
-	for (i = 0; i < PLN_FILE_METADATA_COLUMNS; i++)
+	for (i = 0; i < PLN_METADATA_COLUMNS; i++)
 	{
-		if (strcmp(pln_file_metadata[i].name, names[at + 1]) == 0)
+		if (strcmp(pln_metadata_columns[i].name, names[at + 1]) == 0)
 			return (Node *) metadata_var(item, level, i, cref->location);
 	}
 	ereport(ERROR,
@@ -154,10 +156,10 @@ add_metadata_walker(Node *node, void *context)
 			RangeTblFunction *rtfunc = linitial_node(RangeTblFunction, rte->functions);
 			int			i;
 
-			for (i = 0; i < PLN_FILE_METADATA_COLUMNS; i++)
+			for (i = 0; i < PLN_METADATA_COLUMNS; i++)
 			{
-				Oid			type = pln_file_metadata[i].type;
-				char	   *name = psprintf("_metadata_%s", pln_file_metadata[i].name);
+				Oid			type = pln_metadata_columns[i].type;
+				char	   *name = psprintf("_metadata_%s", pln_metadata_columns[i].name);
 
 				rtfunc->funccolnames = lappend(rtfunc->funccolnames, makeString(name));
 				rtfunc->funccoltypes = lappend_oid(rtfunc->funccoltypes, type);
@@ -167,7 +169,7 @@ add_metadata_walker(Node *node, void *context)
 								type == TEXTOID ? DEFAULT_COLLATION_OID : InvalidOid);
 				rte->eref->colnames = lappend(rte->eref->colnames, makeString(pstrdup(name)));
 			}
-			rtfunc->funccolcount += PLN_FILE_METADATA_COLUMNS;
+			rtfunc->funccolcount += PLN_METADATA_COLUMNS;
 		}
 		return false;
 	}

@@ -22,6 +22,7 @@
 #include "catalog/checkpoints.h"
 #include "catalog/expectations.h"
 #include "files/files.h"
+#include "source/file_ledger.h"
 
 typedef struct ResolveContext
 {
@@ -82,6 +83,17 @@ text_constant(const char *value, int location)
 	return (Node *) constant;
 }
 
+static Node *
+type_cast(Node *arg, const char *type)
+{
+	TypeCast   *cast = makeNode(TypeCast);
+
+	cast->arg = arg;
+	cast->typeName = typeStringToTypeName(type);
+	cast->location = -1;
+	return (Node *) cast;
+}
+
 static List *
 column_definitions(PlnFileSchema *schema)
 {
@@ -92,24 +104,41 @@ column_definitions(PlnFileSchema *schema)
 		defs = lappend(defs, makeColumnDef(schema->columns[i].name, schema->columns[i].type,
 										   schema->columns[i].typmod,
 										   schema->columns[i].collation));
-	if (schema->rescued_column != NULL)
-		defs = lappend(defs, makeColumnDef(schema->rescued_column, TEXTOID, -1,
+	if (schema->rescued != NULL)
+		defs = lappend(defs, makeColumnDef(schema->rescued, TEXTOID, -1,
 										   DEFAULT_COLLATION_OID));
 	return defs;
 }
 
+/* Columns that only new files have are added to a frozen schema where that is asked for. */
+static PlnFileSchema *
+evolve_schema(ResolveContext *cxt, PlnFileSchema *schema, PlnFileOptions *options, int ordinal)
+{
+	List	   *added = NIL;
+	List	   *files;
+
+	if (!cxt->program->allow_file_io || options->schema != NULL)
+		return schema;
+	files = pln_files_list(options);
+	options->format = schema->format;
+	files = pln_file_ledger_new(cxt->flow_id, ordinal, files, options->allow_overwrites);
+	return files == NIL ? schema : pln_file_schema_evolve(schema, files, options, &added);
+}
+
 /*
- * The columns of a file source: frozen at the first run, given, or inferred now.  NULL when they would
- * have to be inferred and file I/O is not allowed.
+ * The columns of a file source: frozen by the first run, given, or inferred now.  NULL when
+ * they would have to be inferred and file I/O is not allowed.
  */
 static PlnFileSchema *
-file_schema(ResolveContext *cxt, PlnFileOptions *options, int ordinal)
+file_schema(ResolveContext *cxt, PlnFileOptions *options, int ordinal, const char *path,
+			const char *options_json)
 {
-	char	   *stored = cxt->flow_id ? pln_file_source_schema(cxt->flow_id, ordinal) : NULL;
+	char	   *stored = cxt->flow_id ?
+		pln_file_source_frozen(cxt->flow_id, ordinal, path, options_json) : NULL;
 
 	if (stored != NULL)
-		return pln_file_schema_from_json(stored, options);
-	if (pln_file_options_have_schema(options))
+		return evolve_schema(cxt, pln_file_schema_from_json(stored), options, ordinal);
+	if (options->schema != NULL && options->format != PLN_FORMAT_DETECT)
 		return pln_files_infer(NIL, options);
 	if (!cxt->program->allow_file_io)
 		return NULL;
@@ -154,15 +183,19 @@ resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
 	}
 	appendStringInfoChar(&json, '}');
 	options = pln_file_options_parse(path, names, values);
-	schema = file_schema(cxt, options, ordinal);
+	schema = file_schema(cxt, options, ordinal, path, json.data);
 	if (schema == NULL)
 	{
 		cxt->node->unknown_schema = true;
 		return;
 	}
+	cxt->node->file_schemas = lappend(cxt->node->file_schemas,
+									  pln_file_schema_to_json(schema));
+	cxt->node->file_paths = lappend(cxt->node->file_paths, path);
+	cxt->node->file_options = lappend(cxt->node->file_options, json.data);
 	call->args = list_make2(text_constant(path, call->location),
-							makeTypeCast(text_constant(json.data, call->location),
-										 SystemTypeName("jsonb"), -1));
+							type_cast(text_constant(json.data, call->location),
+									  "pg_catalog.jsonb"));
 	function->coldeflist = column_definitions(schema);
 }
 
@@ -208,7 +241,7 @@ text_array(List *values)
 	foreach(lc, values)
 		array->elements = lappend(array->elements, text_constant(lfirst(lc), -1));
 	array->location = -1;
-	return makeTypeCast((Node *) array, typeStringToTypeName("pg_catalog.text[]"), -1);
+	return type_cast((Node *) array, "pg_catalog.text[]");
 }
 
 /*

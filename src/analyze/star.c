@@ -4,6 +4,8 @@
 RawStmt *
 pln_expand_select(RawStmt *raw, PlnSql *sql)
 {
+	if (!sql->needs_expand)
+		return raw;
 	ereport(ERROR,
 			(errcode(PLN_ERR_NOT_BUILT),
 			 errmsg("* EXCEPT, QUALIFY and GROUP BY ALL are not supported"),

@@ -100,6 +100,23 @@ pln_file_source_schema(int64 flow_id, int ordinal)
 	return rows->n == 0 ? NULL : pln_row_text(rows, 0, "schema");
 }
 
+char *
+pln_file_source_frozen(int64 flow_id, int ordinal, const char *path, const char *options_json)
+{
+	PlnArgs		args;
+	PlnRows    *rows;
+
+	pln_args_init(&args);
+	pln_args_int8(&args, flow_id);
+	pln_args_int4(&args, ordinal);
+	pln_args_text(&args, path);
+	pln_args_jsonb(&args, options_json);
+	rows = pln_spi_run_args(
+		"SELECT schema FROM pipeline_internal.file_sources"
+		" WHERE flow_id = $1 AND ordinal = $2 AND path = $3 AND options = $4", &args);
+	return rows->n == 0 ? NULL : pln_row_text(rows, 0, "schema");
+}
+
 void
 pln_file_source_save(int64 flow_id, int ordinal, const char *path, const char *options_json,
 					 const char *schema_json)

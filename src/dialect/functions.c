@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "nodes/makefuncs.h"
+#include "parser/parser.h"
 
 #include "dialect/internal.h"
 

@@ -18,7 +18,6 @@
 
 #define YYMALLOC palloc
 #define YYFREE	 pfree
-#define YYLTYPE	 int
 
 #define YYLLOC_DEFAULT(Current, Rhs, N) \
 	do { \
@@ -36,6 +35,7 @@
 
 %define api.prefix {pln_yy}
 %define api.pure full
+%define api.location.type {int}
 %define parse.error simple
 %expect 0
 %locations
@@ -62,8 +62,8 @@
 
 %code provides
 {
-static int	pln_yylex(PLN_YYSTYPE *value, YYLTYPE *location, PlnParser *ps);
-static void pln_yyerror(YYLTYPE *location, PlnParser *ps, const char *message);
+static int	pln_yylex(PLN_YYSTYPE *value, int *location, PlnParser *ps);
+static void pln_yyerror(int *location, PlnParser *ps, const char *message);
 }
 
 /* must be the first tokens, in the order of the core lexer's codes */
@@ -1276,7 +1276,7 @@ keyword_in_context(int token, const PlnToken *prev, const PlnToken *next,
 }
 
 static int
-pln_yylex(PLN_YYSTYPE *value, YYLTYPE *location, PlnParser *ps)
+pln_yylex(PLN_YYSTYPE *value, int *location, PlnParser *ps)
 {
 	const PlnToken *token;
 	const PlnToken *end = &ps->tok[ps->n];
@@ -1308,7 +1308,7 @@ pln_yylex(PLN_YYSTYPE *value, YYLTYPE *location, PlnParser *ps)
 }
 
 static void
-pln_yyerror(YYLTYPE *location, PlnParser *ps, const char *message)
+pln_yyerror(int *location, PlnParser *ps, const char *message)
 {
 	/* the offending token is the one that was read last */
 	pln_syntax_error(ps, ps->pos - 1);

@@ -14,7 +14,7 @@ typedef struct PlnPosMap PlnPosMap;
 
 extern PlnPosMap *pln_posmap_create(void);
 extern void pln_posmap_add(PlnPosMap *map, int text_from, int source_from, bool verbatim);
-extern int	pln_sql_errposition(PlnSql *sql, int text_location);
+extern int	pln_posmap_errposition(PlnSql *sql, int text_location);
 
 /* One statement on its way through the grammar. */
 typedef struct PlnParser

@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parser.h"
 #include "utils/guc.h"
@@ -329,6 +330,30 @@ pln_parse_script(const char *source, const PlnParam *params, int nparams)
 		}
 	}
 	return script;
+}
+
+/*
+ * A stored condition or query as a script of its own, one piece long.  Parameters are
+ * not known here.
+ */
+PlnSql *
+pln_sql_make(const char *text)
+{
+	PlnScript  *script = palloc0_object(PlnScript);
+	PlnParser	ps = {0};
+	PlnTokens  *tokens;
+	int			i;
+
+	script->source = pstrdup(text);
+	ps.script = script;
+	tokens = pln_scan(script);
+	pln_prepare_tokens(&ps, tokens->tok, tokens->n);
+	for (i = 0; i < ps.n && ps.tok[i].type != ';'; i++)
+		;
+	if (ps.n == 0 || i < ps.n)
+		pln_syntax_error(&ps, i);
+	return pln_embed(&ps, 0, ps.n,
+					 pln_token_begins_query(&ps.tok[0]) ? PLN_SQL_QUERY : PLN_SQL_EXPR, NULL);
 }
 
 /* raw_parser() with errors moved to the source, and the dialect's rewriting. */

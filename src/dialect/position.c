@@ -12,6 +12,7 @@
 
 #include "catalog/pg_proc.h"
 #include "mb/pg_wchar.h"
+#include "utils/memutils.h"
 
 #include "base/errors.h"
 #include "dialect/internal.h"
@@ -145,7 +146,7 @@ pln_script_errposition(PlnScript *script, int location)
 
 /* The same for an offset of sql->text. */
 int
-pln_sql_errposition(PlnSql *sql, int text_location)
+pln_posmap_errposition(PlnSql *sql, int text_location)
 {
 	return pln_script_errposition(sql->script, pln_sql_source_location(sql, text_location));
 }

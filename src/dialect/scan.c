@@ -13,17 +13,12 @@
 
 #include "common/keywords.h"
 #include "mb/pg_wchar.h"
-#include "parser/gram.h"
+#include "miscadmin.h"
 #include "parser/parser.h"
 #include "parser/scanner.h"
 
 #include "base/errors.h"
 #include "dialect/scan.h"
-
-StaticAssertDecl(IDENT == PLN_T_IDENT && SCONST == PLN_T_SCONST && Op == PLN_T_OP &&
-				 ICONST == PLN_T_ICONST && TYPECAST == PLN_T_TYPECAST &&
-				 EQUALS_GREATER == PLN_T_EQUALS_GREATER && NOT_EQUALS == PLN_T_NOT_EQUALS,
-				 "token numbers of the core lexer have changed");
 
 #define REGION_MARK '\001'
 

@@ -3,8 +3,9 @@
  *	  Tokens of the dialect: a thin layer over the server's own lexer.
  *
  * A token's type is the code that the core lexer gives it (an ASCII character or one of
- * the names below, which must stay equal to the server's numbers; scan.c and gram.y
- * check that when they are compiled), or one of ours.
+ * the names below, whose numbers are part of the core lexer's interface), or one of
+ * ours.  gram.y begins its list of tokens with them, in this order; the regression test
+ * dialect_parse has every kind in it, so that a change of the server would show.
  */
 #ifndef PIPELINE_DIALECT_SCAN_H
 #define PIPELINE_DIALECT_SCAN_H

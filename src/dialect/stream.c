@@ -11,6 +11,7 @@
 #include "nodes/makefuncs.h"
 #include "nodes/value.h"
 #include "utils/builtins.h"
+#include "utils/formatting.h"
 #include "utils/json.h"
 
 #include "base/errors.h"
@@ -276,7 +277,7 @@ argument_error(PlnSql *sql, int location, const char *message)
 			(errcode(PLN_ERR_SYNTAX),
 			 errmsg("%s", message),
 			 errhint("Write  read_files('path', format => 'json', option => value)."),
-			 pln_sql_errposition(sql, location)));
+			 pln_posmap_errposition(sql, location)));
 }
 
 static Node *

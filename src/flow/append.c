@@ -195,8 +195,6 @@ prepare_table(PlnFlowContext *cxt, SourceBatch *batch)
 		batch->frontier = pln_source_frontier_now(source->relid);
 		batch->has_rows = !source->options.starting_latest;
 		source->rte->tablesample = NULL;
-		if (!batch->has_rows)
-			source->rte->tablesample = NULL;
 		return;
 	}
 	batch->changes = pln_source_changes(source->relid, frontier, &source->options);
@@ -291,7 +289,7 @@ record_progress(PlnFlowContext *cxt, List *batches)
 	{
 		SourceBatch *batch = lfirst(lc);
 
-		if (batch->files != NULL && batch->has_rows)
+		if (batch->files != NULL && pln_file_batch_has_news(batch->files))
 			pln_file_batch_record(batch->files, cxt->flow->id, cxt->update->id);
 		if (batch->frontier != NULL)
 			pln_checkpoint_set(cxt->flow->id, batch->source->relid, batch->source->ordinal,
@@ -404,7 +402,12 @@ append_run(PlnFlowContext *cxt)
 	else if (!cxt->full_refresh)
 		cxt->outcome->refresh_type = "NO_OP";
 	foreach(lc, batches)
-		has_rows |= ((SourceBatch *) lfirst(lc))->frontier != NULL;
+	{
+		SourceBatch *batch = lfirst(lc);
+
+		has_rows |= batch->frontier != NULL ||
+			(batch->files != NULL && pln_file_batch_has_news(batch->files));
+	}
 	if (has_rows)
 		record_progress(cxt, batches);
 	PopActiveSnapshot();

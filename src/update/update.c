@@ -31,6 +31,7 @@
 #include "base/spi.h"
 #include "catalog/event_log.h"
 #include "flow/flow.h"
+#include "source/file_ledger.h"
 #include "update/attempt.h"
 #include "update/report.h"
 #include "update/select.h"
@@ -205,6 +206,29 @@ run_step(void *arg)
 	pln_flow_ops(runner->flow.dataset)->run(&runner->flow);
 }
 
+#define FILE_TRIES 5
+
+/* A file that changed while it was read is left out, and the flow tried again without it. */
+static ErrorData *
+run_flow(Runner *runner)
+{
+	ErrorData  *error;
+	int			unstable;
+	int			tries = 0;
+
+	pln_file_batches_reset(false);
+	do
+	{
+		unstable = pln_file_ledger_unstable();
+		runner->flow.outcome->files = 0;
+		error = pln_attempt(run_step, runner, runner->context);
+		if (error == NULL || pln_file_ledger_unstable() == unstable)
+			break;
+		pln_file_batches_reset(true);
+	} while (++tries < FILE_TRIES);
+	return error;
+}
+
 static void
 fill_flow(Runner *runner, PlnNode *node)
 {
@@ -372,7 +396,7 @@ run_node(Runner *runner, PlnNode *node)
 		pln_debug_point("capture started");
 	}
 	if (error == NULL)
-		error = pln_attempt(run_step, runner, runner->context);
+		error = run_flow(runner);
 	runner->flow.outcome->elapsed_ms = elapsed_ms(&start);
 	if (error == NULL)
 		record_success(runner, node, &origin);

@@ -8,7 +8,7 @@ for script in pipeline--*.sql; do
     my $file = shift;
     open(my $in, "<", $file) or die "$file: $!\n";
     my $text = <$in>;
-    my ($guard) = $text =~ /^((?:\s*--[^\n]*\n|\s*\n)*+[^\n]*)/;
+    my ($guard) = $text =~ /^((?:\s*--[^\n]*\n|\s*\/\*.*?\*\/[ \t]*\n|\s*\n)*+[^\n]*)/s;
     print "$file:1: the first statement is not the guard \\echo ... \\quit\n"
       unless $guard =~ /^\\echo .*\\quit\s*$/m;
 
