@@ -7,6 +7,7 @@
 #include "fmgr.h"
 
 #include "base/guc.h"
+#include "door/utility.h"
 
 PG_MODULE_MAGIC;
 
@@ -16,4 +17,5 @@ void
 _PG_init(void)
 {
 	pln_guc_init();
+	pln_utility_install();
 }

@@ -26,12 +26,18 @@ catalog_class(const char *table)
 	return relid;
 }
 
+/* Class of the last pipeline lock, for releasing it without catalog access. */
+static Oid	pipelines_class = InvalidOid;
+
 static LOCKTAG
 lock_tag(const char *table, int64 id)
 {
 	LOCKTAG		tag;
+	Oid			class_id = catalog_class(table);
 
-	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, catalog_class(table), (uint32) id, 0);
+	if (strcmp(table, "pipelines") == 0)
+		pipelines_class = class_id;
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, class_id, (uint32) id, 0);
 	return tag;
 }
 
@@ -53,32 +59,21 @@ pln_try_lock_dataset(int64 dataset_id)
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
-/*
- * Session locks die in a top-level abort and at exit; within a CALL they bridge its
- * transactions.
- */
 bool
-pln_lock_pipeline(int64 pipeline_id, bool wait)
+pln_lock_pipeline(int64 pipeline_id, bool session, bool wait)
 {
 	LOCKTAG		tag = lock_tag("pipelines", pipeline_id);
-	LockAcquireResult result = LockAcquire(&tag, ExclusiveLock, true, !wait);
 
-	if (result == LOCKACQUIRE_NOT_AVAIL)
-		return false;
-	if (result == LOCKACQUIRE_ALREADY_HELD)
-	{
-		/* one holder per session: a nested update of the same pipeline is refused */
-		LockRelease(&tag, ExclusiveLock, true);
-		return false;
-	}
-	return true;
+	return LockAcquire(&tag, ExclusiveLock, session, !wait) != LOCKACQUIRE_NOT_AVAIL;
 }
 
+/* Also called while an error passes, where the catalog cannot be asked for the class. */
 void
 pln_unlock_pipeline(int64 pipeline_id)
 {
-	LOCKTAG		tag = lock_tag("pipelines", pipeline_id);
+	LOCKTAG		tag;
 
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, pipelines_class, (uint32) pipeline_id, 0);
 	LockRelease(&tag, ExclusiveLock, true);
 }
 

@@ -11,8 +11,12 @@
 extern void pln_lock_dataset(int64 dataset_id);		/* waits */
 extern bool pln_try_lock_dataset(int64 dataset_id);
 
-/* Session level; survives the transactions of a CALL.  Re-take after a top-level abort. */
-extern bool pln_lock_pipeline(int64 pipeline_id, bool wait);
+/*
+ * The lock of a pipeline, exclusive.  session = true: survives the transactions of a CALL and
+ * must be given back by pln_unlock_pipeline, also when an error passes (no catalog access there).
+ * false: until the end of the (sub)transaction.  Returns false when it is busy and wait is false.
+ */
+extern bool pln_lock_pipeline(int64 pipeline_id, bool session, bool wait);
 extern void pln_unlock_pipeline(int64 pipeline_id);
 extern bool pln_pipeline_is_locked(int64 pipeline_id);	/* by any backend, us included */
 

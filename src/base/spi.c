@@ -146,6 +146,41 @@ pln_spi_run_once(const char *sql, int nargs, const Oid *argtypes, const Datum *v
 	return run(sql, false, nargs, argtypes, values, nulls);
 }
 
+uint64
+pln_spi_user(const char *sql)
+{
+	uint64		processed;
+	int			rc;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	rc = SPI_execute(sql, false, 0);
+	if (rc < 0)
+		elog(ERROR, "statement failed: %s", SPI_result_code_string(rc));
+	processed = SPI_processed;
+	SPI_finish();
+	return processed;
+}
+
+void
+pln_spi_begin_nonatomic(void)
+{
+	if (SPI_connect_ext(SPI_OPT_NONATOMIC) != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+}
+
+void
+pln_spi_commit(void)
+{
+	SPI_commit();
+}
+
+void
+pln_spi_end_nonatomic(void)
+{
+	SPI_finish();
+}
+
 /* ---- reading results, by column name ---- */
 
 static int

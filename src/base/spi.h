@@ -65,4 +65,18 @@ extern void pln_args_xid8(PlnArgs *args, uint64 value);
 extern void pln_args_datum(PlnArgs *args, Oid type, Datum value, bool isnull);
 extern PlnRows *pln_spi_run_args(const char *sql, PlnArgs *args);
 
+/*
+ * Run a statement as the current user, with his rights and path, not as ours: DDL that creates a
+ * user's relation, plain statements of the DO door.  Returns rows processed.
+ */
+extern uint64 pln_spi_user(const char *sql);
+
+/*
+ * Transactions of a non-atomic CALL or DO.  Begin connects; commit ends the transaction and starts the
+ * next one (not inside a subtransaction; snapshots and locks are gone afterwards); end disconnects.
+ */
+extern void pln_spi_begin_nonatomic(void);
+extern void pln_spi_commit(void);
+extern void pln_spi_end_nonatomic(void);
+
 #endif							/* PIPELINE_BASE_SPI_H */

@@ -43,6 +43,9 @@ typedef struct PlnLedgerEntry
 
 /* Frozen schema of a flow's file source as JSON, NULL before the first run. */
 extern char *pln_file_source_schema(int64 flow_id, int ordinal);
+/* The same, but only while path and options are what they were: other options, other columns. */
+extern char *pln_file_source_frozen(int64 flow_id, int ordinal, const char *path,
+									const char *options_json);
 extern void pln_file_source_save(int64 flow_id, int ordinal, const char *path,
 								 const char *options_json, const char *schema_json);
 

@@ -40,7 +40,9 @@ typedef struct PlnDataset
 
 extern PlnDataset *pln_dataset_get(int64 id);
 extern PlnDataset *pln_dataset_by_relid(Oid relid);
-extern PlnDataset *pln_dataset_find(const char *schema_name, const char *name); /* any state */
+
+/* Any state.  Published datasets before temporary views and private tables of that name. */
+extern PlnDataset *pln_dataset_find(const char *schema_name, const char *name);
 extern List *pln_datasets_of_pipeline(int64 pipeline_id);	/* of PlnDataset, by id */
 extern void pln_dataset_save(PlnDataset *dataset);	/* insert (id == 0) or update */
 extern void pln_dataset_set_state(int64 id, PlnDatasetState state, const char *reason);
@@ -54,5 +56,7 @@ extern void pln_dataset_refreshed(int64 id, const char *update_id, const char *r
 extern char *pln_dataset_display_name(const PlnDataset *dataset);
 
 extern const char *pln_dataset_kind_name(PlnDatasetKind kind);	/* STREAMING_TABLE, ... */
+extern const char *pln_dataset_state_name(PlnDatasetState state);	/* ACTIVE, ... */
+extern const char *pln_policy_name(PlnRefreshPolicy policy);	/* AUTO, INCREMENTAL STRICT, ... */
 
 #endif							/* PIPELINE_CATALOG_DATASETS_H */

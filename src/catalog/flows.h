@@ -26,12 +26,21 @@ typedef struct PlnFlow
 
 extern PlnFlow *pln_flow_get(int64 id);
 extern List *pln_flows_of_dataset(int64 dataset_id);	/* of PlnFlow, by id */
+extern List *pln_flows_of_pipeline(int64 pipeline_id);	/* the same for all datasets at once */
 extern void pln_flow_save(PlnFlow *flow);
 extern void pln_flow_delete(int64 id);	/* with checkpoints and ledger */
 extern void pln_flow_reset(PlnFlow *flow);	/* full refresh: new uid, no checkpoints, no ledger,
 											 * once_done = false, batch_id = 0 */
 
-/* Which relations a flow reads: kept for lineage and flow_definition events. */
+/*
+ * What a flow reads, for lineage, dependents and flow_definition events: Oids and char *,
+ * in step.  Places that are no relation (files) have InvalidOid, and their path as name.
+ */
 extern void pln_flow_set_inputs(int64 flow_id, List *input_relids, List *input_names);
+
+/* After set_inputs: which of them are read with STREAM, the others in batch.  Without it lineage goes
+ * by the kind of the dataset. */
+extern void pln_flow_mark_streams(int64 flow_id, List *stream_relids);
+extern List *pln_flow_inputs(int64 flow_id, List **input_names);
 
 #endif							/* PIPELINE_CATALOG_FLOWS_H */

@@ -22,9 +22,16 @@ typedef struct PlnPipeline
 	bool		dropped;		/* procedure is gone; kept for its history */
 } PlnPipeline;
 
-/* All raise nothing when the row is missing: they return NULL / NIL. */
+/*
+ * All raise nothing when the row is missing: they return NULL / NIL.  Procedures and hidden
+ * pipelines may share a name, and dropped rows keep theirs: find prefers the procedure, then
+ * the living row, then the newest; look at ->standalone and ->dropped.
+ */
 extern PlnPipeline *pln_pipeline_find(const char *schema_name, const char *name);
+extern PlnPipeline *pln_pipeline_find_kind(const char *schema_name, const char *name,
+										   bool standalone);
 extern PlnPipeline *pln_pipeline_get(int64 id);
+extern PlnPipeline *pln_pipeline_by_uid(const char *uid);	/* text of a valid uuid */
 
 /* Insert (id == 0, sets id and uid) or update. */
 extern void pln_pipeline_save(PlnPipeline *pipeline);

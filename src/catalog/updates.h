@@ -16,8 +16,11 @@ typedef struct PlnUpdate
 	bool		full_refresh;
 	bool		validate_only;
 	List	   *selection;		/* of char * */
+	char	   *run_as;			/* name of the role that started it */
 	TimestampTz started_at;
 	bool		is_noop;		/* set by the caller before pln_update_end */
+	bool		is_folded;		/* set by pln_update_end: counted in the row of the no-op before,
+								 * no row of its own; its events are not wanted */
 } PlnUpdate;
 
 /* One dataset's outcome in one update. */
@@ -32,6 +35,10 @@ typedef struct PlnOutcome
 	int64		rows_out;
 	int64		rows_dropped;
 	int64		rows_quarantined;
+	int64		rows_replayed;	/* from quarantine, only in replay_quarantine() */
+	int64		rows_upserted;	/* AUTO CDC flows: instead of rows_out in the event log */
+	int64		rows_deleted;
+	int64		bytes_out;		/* 0 = not known */
 	int64		files;
 	double		elapsed_ms;
 	char	   *sqlstate;		/* FAILED only */
@@ -44,6 +51,7 @@ typedef struct PlnOutcome
 
 typedef struct PlnQualityCount
 {
+	char	   *dataset;		/* display name of a temporary view; NULL = the flow's dataset */
 	char	   *name;
 	const char *action;			/* WARN, DROP, QUARANTINE, FAIL */
 	int64		passed;
@@ -59,11 +67,13 @@ extern void pln_update_set_state(PlnUpdate *update, const char *state); /* INITI
 extern void pln_update_end(PlnUpdate *update, const char *state, const char *message);
 extern void pln_update_outcome(PlnUpdate *update, const PlnOutcome *outcome);
 
-/* Datasets that did not COMPLETE in the pipeline's last update (failed_only): dataset ids. */
+/* failed_only: datasets whose last update, EXCLUDED ones left aside, did not COMPLETE: a List
+ * of int64 *. */
 extern List *pln_update_last_failed(int64 pipeline_id);
 
 /* Close updates of this pipeline whose backend is gone: FAILED "server process lost"
- * (interface §3.28).  The caller holds the pipeline lock. */
+ * (interface §3.28), with the event.  The caller holds the pipeline lock and has no open update
+ * of its own yet. */
 extern void pln_updates_close_orphans(int64 pipeline_id);
 
 /* First six characters, for messages. */

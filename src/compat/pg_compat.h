@@ -12,4 +12,7 @@
 #error "pipeline needs PostgreSQL 15 or newer"
 #endif
 
+/* PG17: MERGE has WHEN NOT MATCHED BY SOURCE */
+#define PLN_HAVE_MERGE_BY_SOURCE	(PG_VERSION_NUM >= 170000)
+
 #endif							/* PIPELINE_COMPAT_PG_COMPAT_H */

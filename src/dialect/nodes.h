@@ -17,12 +17,14 @@ typedef struct PlnSql
 {
 	struct PlnScript *script;
 	char	   *original;		/* verbatim source slice, for display and fingerprints */
-	char	   *text;			/* what the server's parser is given: dialect tokens rewritten,
-								 * everything before it blanked */
+	char	   *text;			/* what the server's parser is given: dialect tokens rewritten */
 	int			location;		/* where the slice starts in script->source */
 	int			length;
 	List	   *streams;		/* of PlnStreamRef, in order of location */
 	void	   *posmap;			/* text offset -> source offset, private to dialect/ */
+	bool		needs_expand;	/* has * EXCEPT, QUALIFY or GROUP BY ALL: the raw tree must go
+								 * through pln_expand_select() before it is analysed */
+	int			expand_location;	/* the first of these in the source */
 } PlnSql;
 
 /* One relation or read_files() call that is read with STREAM. */
@@ -31,6 +33,7 @@ typedef struct PlnStreamRef
 	int			text_location;	/* offset in PlnSql.text of the relation's first token */
 	List	   *options;		/* of PlnProperty: skipChangeCommits, onlyInserts, ... */
 	bool		has_watermark;
+	char	   *watermark;		/* verbatim clause, NULL when none */
 	int			location;		/* of the STREAM keyword in the source */
 } PlnStreamRef;
 
@@ -260,6 +263,7 @@ typedef struct PlnAlter
 	char	   *column;
 	char	   *text;			/* comment, owner or new name */
 	List	   *properties;
+	bool		is_table;		/* ALTER TABLE t SET TBLPROPERTIES: t need not be a dataset */
 } PlnAlter;
 
 typedef struct PlnDrop
@@ -311,6 +315,8 @@ typedef struct PlnPlain
 {
 	PlnStmt		stmt;
 	PlnSql	   *sql;
+	PlnName    *replaces;		/* CREATE OR REPLACE TABLE: drop this table first */
+	List	   *notices;		/* of char *: accepted clauses without effect */
 } PlnPlain;
 
 /* A parsed body. */

@@ -47,13 +47,21 @@ typedef struct PlnErrorScope
 {
 	ErrorContextCallback callback;
 	PlnScript  *script;
-	PlnSql	   *sql;
+	PlnSql	   *sql;			/* NULL: positions count in script->source */
+	bool		moved;			/* private: this error's position is final already */
 } PlnErrorScope;
 
 extern void pln_error_scope_begin(PlnErrorScope *scope, PlnScript *script, PlnSql *sql);
 extern void pln_error_scope_end(PlnErrorScope *scope);
 
-/* For ereport(): errposition() for a byte offset of script->source. */
+/* For ereport(): errposition() for a byte offset of script->source; -1 is ignored.
+ * Works inside and outside of scopes. */
 extern int	pln_script_errposition(PlnScript *script, int location);
+
+/* The byte offset of script->source that an offset of sql->text stands for. */
+extern int	pln_sql_source_location(PlnSql *sql, int text_location);
+
+/* For a Spark function that PostgreSQL does not have: what to write instead, or NULL. */
+extern const char *pln_function_hint(const char *name);
 
 #endif							/* PIPELINE_DIALECT_PARSE_H */

@@ -24,6 +24,9 @@ extern void pln_quarantine_put(PlnQuarantineWriter *writer, TupleTableSlot *slot
 							   PlnExpectSet *set);
 extern void pln_quarantine_close(PlnQuarantineWriter *writer);
 
+/* Rows that went back into the dataset by replay. */
+extern int64 pln_quarantine_replayed(Oid quarantine);
+
 /* Full refresh: delete rows not replayed (interface §3.21). */
 extern void pln_quarantine_reset(Oid quarantine);
 

@@ -1,0 +1,283 @@
+/*
+ * program.c
+ *	  A pipeline's source as a graph of declared datasets.
+ *
+ * Building a program reads the parsed statements only: no relation is opened, nothing is
+ * written.  Order and cycles come from graph/.
+ */
+#include "postgres.h"
+
+#include "catalog/namespace.h"
+#include "commands/dbcommands.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "analyze/program.h"
+#include "analyze/resolve.h"
+#include "base/errors.h"
+#include "base/ident.h"
+#include "graph/graph.h"
+
+char *
+pln_node_display_name(PlnNode *node)
+{
+	return pln_quote_qualified(node->schema, node->name);
+}
+
+static void
+check_catalog(PlnScript *script, PlnName *name)
+{
+	if (name->catalog != NULL && strcmp(name->catalog, get_database_name(MyDatabaseId)) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("dataset \"%s\" is in another database: \"%s\"",
+						name->name, name->catalog),
+				 errhint("The catalog part of a name must be the current database."),
+				 pln_script_errposition(script, name->location)));
+}
+
+/*
+ * Temporary views are known by their single name; all else by schema and name.
+ */
+PlnNode *
+pln_program_find(PlnProgram *program, PlnNode *reader, const char *schema, const char *name)
+{
+	const char *reader_schema = reader ? reader->schema : program->pipeline->schema_name;
+	int			i;
+
+	if (schema == NULL)
+	{
+		for (i = 0; i < program->nnodes; i++)
+		{
+			PlnNode    *node = program->nodes[i];
+
+			if (node->decl->dataset_kind == PLN_TEMPORARY_VIEW && strcmp(node->name, name) == 0)
+				return node;
+		}
+		schema = reader_schema;
+	}
+	for (i = 0; i < program->nnodes; i++)
+	{
+		PlnNode    *node = program->nodes[i];
+
+		if (node->decl->dataset_kind != PLN_TEMPORARY_VIEW &&
+			strcmp(node->name, name) == 0 && strcmp(node->schema, schema) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+static PlnNode *
+add_node(PlnProgram *program, PlnCreateDataset *decl, const char *schema)
+{
+	PlnNode    *node = palloc0(sizeof(PlnNode));
+
+	check_catalog(program->script, decl->name);
+	if (decl->dataset_kind == PLN_TEMPORARY_VIEW && decl->name->schema != NULL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_SYNTAX),
+				 errmsg("a temporary view has no schema"),
+				 errhint("Name it \"%s\" alone: it exists only inside its pipeline.",
+						 decl->name->name),
+				 pln_script_errposition(program->script, decl->name->location)));
+	node->index = program->nnodes;
+	node->decl = decl;
+	node->schema = pstrdup(decl->name->schema ? decl->name->schema : schema);
+	node->name = decl->name->name;
+	node->stored_schema = node->schema;
+	node->stored_name = node->name;
+	if (decl->is_private)
+	{
+		node->stored_schema = "pipeline_data";
+		node->stored_name = psprintf("%s.%s", node->schema, node->name);
+		if (strlen(node->stored_name) >= NAMEDATALEN)
+			ereport(ERROR,
+					(errcode(ERRCODE_NAME_TOO_LONG),
+					 errmsg("name of private table \"%s\" is too long together with its schema",
+							node->name),
+					 pln_script_errposition(program->script, decl->name->location)));
+	}
+	if (pln_program_find(program, node, decl->name->schema, node->name) != NULL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_DUPLICATE),
+				 errmsg("dataset \"%s\" is defined twice in this pipeline", node->name),
+				 pln_script_errposition(program->script, decl->name->location)));
+	program->nodes = program->nnodes == 0 ? palloc(sizeof(PlnNode *)) :
+		repalloc(program->nodes, sizeof(PlnNode *) * (program->nnodes + 1));
+	program->nodes[program->nnodes++] = node;
+	return node;
+}
+
+/* What later versions build is refused by name, with the cursor on it. */
+static void
+refuse_unbuilt(PlnScript *script, PlnCreateDataset *decl)
+{
+	PlnFlowDef *flow = decl->flow;
+	const char *what = NULL;
+	int			location = flow ? flow->location : decl->stmt.location;
+
+	if (flow != NULL && flow->kind == PLN_FLOW_AUTO_CDC)
+		what = "AUTO CDC";
+	else if (flow != NULL && flow->kind == PLN_FLOW_CDC_SNAPSHOT)
+		what = "AUTO CDC FROM SNAPSHOT";
+	else if (flow != NULL && flow->kind == PLN_FLOW_REPLACE_WHERE)
+		what = "REPLACE WHERE";
+	else if (flow != NULL && flow->kind == PLN_FLOW_REPLACE_USING)
+		what = "REPLACE USING";
+	else if (flow != NULL && flow->once)
+		what = "INSERT ONCE";
+	else if (decl->schedule != NULL)
+	{
+		what = decl->schedule->kind == PLN_SCHEDULE_TRIGGER ? "TRIGGER ON UPDATE" : "SCHEDULE";
+		location = decl->schedule->location;
+	}
+	else if (decl->has_policy &&
+			 (decl->policy == PLN_POLICY_INCREMENTAL || decl->policy == PLN_POLICY_STRICT))
+		what = "REFRESH POLICY INCREMENTAL";
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("%s is not supported yet", what),
+				 pln_script_errposition(script, location)));
+}
+
+static void
+parse_node_query(PlnProgram *program, PlnNode *node)
+{
+	PlnFlowDef *flow = node->decl->flow;
+
+	refuse_unbuilt(program->script, node->decl);
+	if (flow == NULL || flow->query == NULL)
+		return;
+	node->sql = flow->query;
+	node->raw = pln_sql_parse_query(flow->query);
+}
+
+static void
+raise_cycle(PlnProgram *program, const int *path, int length)
+{
+	StringInfoData names;
+	int			i;
+
+	initStringInfo(&names);
+	for (i = 0; i < length; i++)
+		appendStringInfo(&names, "%s%s", i > 0 ? " -> " : "",
+						 pln_node_display_name(program->nodes[path[i]]));
+	ereport(ERROR,
+			(errcode(PLN_ERR_CYCLE),
+			 errmsg("datasets of this pipeline depend on each other in a circle"),
+			 errdetail("%s", names.data),
+			 pln_script_errposition(program->script,
+									program->nodes[path[0]]->decl->name->location)));
+}
+
+static void
+order_nodes(PlnProgram *program)
+{
+	PlnGraph   *graph = pln_graph_create(program->nnodes);
+	int			length;
+	int		   *path;
+	int			i;
+
+	for (i = 0; i < program->nnodes; i++)
+	{
+		ListCell   *lc;
+
+		pln_resolve_inputs(program, program->nodes[i]);
+		foreach(lc, program->nodes[i]->inputs)
+			pln_graph_add_edge(graph, lfirst_int(lc), i);
+	}
+	path = pln_graph_cycle(graph, &length);
+	if (path != NULL)
+		raise_cycle(program, path, length);
+	program->order = pln_graph_order(graph);
+}
+
+static PlnProgram *
+make_program(PlnScript *script, PlnPipeline *pipeline, Oid owner)
+{
+	PlnProgram *program = palloc0(sizeof(PlnProgram));
+
+	program->script = script;
+	program->pipeline = pipeline;
+	program->owner = owner;
+	program->allow_file_io = true;
+	return program;
+}
+
+PlnProgram *
+pln_program_build(PlnScript *script, PlnPipeline *pipeline, Oid owner)
+{
+	PlnProgram *program = make_program(script, pipeline, owner);
+	char	   *schema = pipeline->schema_name;
+	ListCell   *lc;
+	int			i;
+
+	foreach(lc, script->stmts)
+	{
+		PlnStmt    *stmt = lfirst(lc);
+
+		switch (stmt->kind)
+		{
+			case PLN_STMT_CREATE_DATASET:
+				add_node(program, (PlnCreateDataset *) stmt, schema);
+				break;
+			case PLN_STMT_CREATE_FLOW:
+				{
+					PlnFlowDef *flow = ((PlnCreateFlow *) stmt)->flow;
+
+					ereport(ERROR,
+							(errcode(PLN_ERR_NOT_BUILT),
+							 errmsg("%s is not supported yet",
+									flow->kind == PLN_FLOW_AUTO_CDC ||
+									flow->kind == PLN_FLOW_CDC_SNAPSHOT ?
+									"AUTO CDC" : "CREATE FLOW"),
+							 pln_script_errposition(script, stmt->location)));
+				}
+				break;
+			case PLN_STMT_USE:
+				if (((PlnUse *) stmt)->is_catalog)
+				{
+					if (strcmp(((PlnUse *) stmt)->name, get_database_name(MyDatabaseId)) != 0)
+						ereport(ERROR,
+								(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+								 errmsg("catalog \"%s\" is not the current database",
+										((PlnUse *) stmt)->name),
+								 pln_script_errposition(script, stmt->location)));
+				}
+				else
+					schema = ((PlnUse *) stmt)->name;
+				break;
+			case PLN_STMT_SET:
+				break;			/* kept with the source; no setting of ours has an effect yet */
+			default:
+				ereport(ERROR,
+						(errcode(PLN_ERR_SYNTAX),
+						 errmsg("a pipeline holds only declarations of datasets and flows"),
+						 errhint("Run this statement by itself, or with DO LANGUAGE pipeline."),
+						 pln_script_errposition(script, stmt->location)));
+		}
+	}
+	if (program->nnodes == 0)
+		ereport(ERROR,
+				(errcode(PLN_ERR_SYNTAX),
+				 errmsg("the pipeline declares no dataset"),
+				 errhint("Begin with CREATE STREAMING TABLE or CREATE MATERIALIZED VIEW.")));
+	for (i = 0; i < program->nnodes; i++)
+		parse_node_query(program, program->nodes[i]);
+	order_nodes(program);
+	return program;
+}
+
+PlnProgram *
+pln_program_standalone(PlnScript *script, PlnCreateDataset *decl, PlnPipeline *pipeline,
+					   Oid owner)
+{
+	PlnProgram *program = make_program(script, pipeline, owner);
+
+	add_node(program, decl, pipeline->schema_name);
+	parse_node_query(program, program->nodes[0]);
+	order_nodes(program);
+	return program;
+}

@@ -1,0 +1,602 @@
+/*
+ * query.c
+ *	  Parse analysis of resolved queries.
+ *
+ * The columns of _metadata are not in the column list of a file source, so that "*" does
+ * not show them.  A column-reference hook hands out Vars beyond the last column, and once
+ * analysis is over the range-table entry gets the columns that these Vars mean.
+ */
+#include "postgres.h"
+
+#include "access/tupdesc.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_type.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/analyze.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_func.h"
+#include "parser/parse_relation.h"
+#include "parser/parsetree.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+
+#include "analyze/query.h"
+#include "base/errors.h"
+#include "executor/executor.h"
+#include "files/files.h"
+#include "source/stream_ref.h"
+
+int
+pln_sql_errposition(PlnSql *sql, int text_location)
+{
+	if (text_location < 0)
+		return 0;
+	return errposition(pg_mbstrlen_with_len(sql->text, text_location) + 1);
+}
+
+/* ---- _metadata ---- */
+
+static Var *
+metadata_var(ParseNamespaceItem *item, int level, int field, int location)
+{
+	RangeTblFunction *rtfunc = linitial_node(RangeTblFunction, item->p_rte->functions);
+	Oid			type = pln_metadata_columns[field].type;
+	Var		   *var;
+
+	var = makeVar(item->p_rtindex, list_length(rtfunc->funccolnames) + field + 1, type, -1,
+				  type == TEXTOID ? DEFAULT_COLLATION_OID : InvalidOid, level);
+	var->location = location;
+	return var;
+}
+
+/* The file source that a reference means: the one with this alias, or the only one. */
+static ParseNamespaceItem *
+find_file_source(ParseState *pstate, const char *alias, int *level)
+{
+	*level = 0;
+	for (; pstate != NULL; pstate = pstate->parentParseState, (*level)++)
+	{
+		ListCell   *lc;
+
+		foreach(lc, pstate->p_namespace)
+		{
+			ParseNamespaceItem *item = lfirst(lc);
+
+			if (pln_rte_is_read_files(item->p_rte) &&
+				(alias == NULL || strcmp(item->p_names->aliasname, alias) == 0))
+				return item;
+		}
+	}
+	return NULL;
+}
+
+/* _metadata as a whole: a JSON object of its fields. */
+static Node *
+metadata_object(ParseState *pstate, ParseNamespaceItem *item, int level, int location)
+{
+	List	   *args = NIL;
+	int			i;
+
+	for (i = 0; i < PLN_METADATA_COLUMNS; i++)
+	{
+		args = lappend(args, makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1,
+									   CStringGetTextDatum(pln_metadata_columns[i].name),
+									   false, false));
+		args = lappend(args, metadata_var(item, level, i, location));
+	}
+	return ParseFuncOrColumn(pstate, list_make2(makeString("pg_catalog"),
+												makeString("jsonb_build_object")),
+							 args, pstate->p_last_srf, NULL, false, location);
+}
+
+static Node *
+metadata_hook(ParseState *pstate, ColumnRef *cref, Node *var)
+{
+	ParseNamespaceItem *item;
+	const char *names[3];
+	int			n = list_length(cref->fields);
+	int			at;
+	int			level;
+	int			i;
+
+	if (var != NULL || n > 3)
+		return NULL;
+	for (i = 0; i < n; i++)
+	{
+		if (!IsA(list_nth(cref->fields, i), String))
+			return NULL;
+		names[i] = strVal(list_nth(cref->fields, i));
+	}
+	/* _metadata | _metadata.f | alias._metadata | alias._metadata.f */
+	at = strcmp(names[0], "_metadata") == 0 ? 0 : 1;
+	if (at >= n || strcmp(names[at], "_metadata") != 0 || n - at > 2)
+		return NULL;
+	item = find_file_source(pstate, at == 1 ? names[0] : NULL, &level);
+	if (item == NULL)
+		return NULL;
+	if (n - at == 1)
+		return metadata_object(pstate, item, level, cref->location);
+	for (i = 0; i < PLN_METADATA_COLUMNS; i++)
+	{
+		if (strcmp(pln_metadata_columns[i].name, names[at + 1]) == 0)
+			return (Node *) metadata_var(item, level, i, cref->location);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_COLUMN),
+			 errmsg("_metadata has no field \"%s\"", names[at + 1]),
+			 errhint("Its fields are file_path, file_name, file_size, file_modification_time, "
+					 "file_block_start and file_block_length."),
+			 parser_errposition(pstate, cref->location)));
+	return NULL;				/* keep compiler quiet */
+}
+
+static void
+setup_hooks(ParseState *pstate, void *arg)
+{
+	pstate->p_post_columnref_hook = metadata_hook;
+}
+
+/* Give the Vars that the hook made their columns. */
+static bool
+add_metadata_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (pln_rte_is_read_files(rte))
+		{
+			RangeTblFunction *rtfunc = linitial_node(RangeTblFunction, rte->functions);
+			int			i;
+
+			for (i = 0; i < PLN_METADATA_COLUMNS; i++)
+			{
+				Oid			type = pln_metadata_columns[i].type;
+				char	   *name = psprintf("_metadata_%s", pln_metadata_columns[i].name);
+
+				rtfunc->funccolnames = lappend(rtfunc->funccolnames, makeString(name));
+				rtfunc->funccoltypes = lappend_oid(rtfunc->funccoltypes, type);
+				rtfunc->funccoltypmods = lappend_int(rtfunc->funccoltypmods, -1);
+				rtfunc->funccolcollations =
+					lappend_oid(rtfunc->funccolcollations,
+								type == TEXTOID ? DEFAULT_COLLATION_OID : InvalidOid);
+				rte->eref->colnames = lappend(rte->eref->colnames, makeString(pstrdup(name)));
+			}
+			rtfunc->funccolcount += PLN_METADATA_COLUMNS;
+		}
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, add_metadata_walker, context,
+								 QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, add_metadata_walker, context);
+}
+
+/* ---- analysis ---- */
+
+static void
+refuse(PlnSql *sql, const char *what, const char *hint, int location)
+{
+	ereport(ERROR,
+			(errcode(PLN_ERR_NOT_BUILT),
+			 errmsg("%s", what),
+			 hint ? errhint("%s", hint) : 0,
+			 pln_sql_errposition(sql, location)));
+}
+
+static void
+check_common(PlnSql *sql, Query *query)
+{
+	ListCell   *lc;
+
+	if (query->commandType != CMD_SELECT || query->utilityStmt != NULL)
+		refuse(sql, "the query of a dataset must be a SELECT", NULL, -1);
+	if (query->hasModifyingCTE)
+		refuse(sql, "the query of a dataset must not change data", NULL, -1);
+	if (query->rowMarks != NIL)
+		refuse(sql, "the query of a dataset must not lock rows", "Remove FOR UPDATE.", -1);
+	foreach(lc, pln_query_relations(query))
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
+			refuse(sql, psprintf("dataset reads temporary table \"%s\"", get_rel_name(relid)),
+				   "Temporary tables end with the session; use an ordinary table.", -1);
+	}
+}
+
+Query *
+pln_analyze_query(PlnScript *script, PlnSql *sql, RawStmt *raw)
+{
+	PlnErrorScope scope;
+	Query	   *query;
+
+	pln_error_scope_begin(&scope, script, sql);
+	query = parse_analyze_withcb(raw, sql->text, setup_hooks, NULL, NULL);
+	check_common(sql, query);
+	(void) add_metadata_walker((Node *) query, NULL);
+	pln_error_scope_end(&scope);
+	return query;
+}
+
+/* ---- where a stream may stand ---- */
+
+typedef struct StreamCheck
+{
+	PlnSql	   *sql;
+	Oid			method;
+	Oid			read_files;
+} StreamCheck;
+
+static bool query_streams(StreamCheck *check, Query *query, List *outer);
+
+static bool
+rte_streams(StreamCheck *check, Query *query, RangeTblEntry *rte, List *outer)
+{
+	if (rte->rtekind == RTE_RELATION)
+		return rte->tablesample != NULL && rte->tablesample->tsmhandler == check->method;
+	if (rte->rtekind == RTE_SUBQUERY)
+		return query_streams(check, rte->subquery, lcons(query, list_copy(outer)));
+	if (rte->rtekind == RTE_FUNCTION && pln_rte_is_read_files(rte))
+	{
+		List	   *sources = pln_query_sources(query);
+		ListCell   *lc;
+
+		foreach(lc, sources)
+		{
+			PlnStreamSource *source = lfirst(lc);
+
+			if (source->rte == rte)
+				return source->kind == PLN_REF_STREAM_FILES;
+		}
+		return false;
+	}
+	if (rte->rtekind == RTE_CTE)
+	{
+		Query	   *holder = rte->ctelevelsup == 0 ? query :
+			list_nth(outer, rte->ctelevelsup - 1);
+		ListCell   *lc;
+
+		if (rte->self_reference)
+			return false;
+		foreach(lc, holder->cteList)
+		{
+			CommonTableExpr *cte = lfirst_node(CommonTableExpr, lc);
+
+			if (strcmp(cte->ctename, rte->ctename) == 0)
+			{
+				List	   *above = list_copy_tail(outer, rte->ctelevelsup);
+
+				return query_streams(check, castNode(Query, cte->ctequery),
+									 rte->ctelevelsup == 0 ?
+									 lcons(query, list_copy(outer)) :
+									 lcons(holder, above));
+			}
+		}
+	}
+	return false;
+}
+
+/* Streams under a FROM item; raises where one stands on a side that an outer join can fill. */
+static int
+from_streams(StreamCheck *check, Query *query, Node *item, List *outer)
+{
+	if (IsA(item, RangeTblRef))
+	{
+		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);
+
+		return rte_streams(check, query, rte, outer) ? 1 : 0;
+	}
+	if (IsA(item, FromExpr))
+	{
+		ListCell   *lc;
+		int			n = 0;
+
+		foreach(lc, ((FromExpr *) item)->fromlist)
+			n += from_streams(check, query, lfirst(lc), outer);
+		return n;
+	}
+	else
+	{
+		JoinExpr   *join = castNode(JoinExpr, item);
+		int			left = from_streams(check, query, join->larg, outer);
+		int			right = from_streams(check, query, join->rarg, outer);
+
+		if ((join->jointype == JOIN_LEFT && right > 0) ||
+			(join->jointype == JOIN_RIGHT && left > 0) ||
+			(join->jointype == JOIN_FULL && left + right > 0))
+			refuse(check->sql,
+				   "a stream stands on a side of an outer join that can be filled with nulls",
+				   "Put the stream on the preserved side, or use a materialized view.", -1);
+		return left + right;
+	}
+}
+
+static bool
+sublink_walker(Node *node, StreamCheck *check)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink))
+	{
+		List	   *sources = pln_query_sources(castNode(Query, ((SubLink *) node)->subselect));
+		ListCell   *lc;
+
+		foreach(lc, sources)
+		{
+			if (((PlnStreamSource *) lfirst(lc))->kind != PLN_REF_BATCH_FILES)
+				refuse(check->sql, "a stream cannot be read in a subquery expression",
+					   "Join it in FROM.", ((SubLink *) node)->location);
+		}
+		return false;
+	}
+	return expression_tree_walker(node, sublink_walker, check);
+}
+
+/* OFFSET 0 is a fence (resolve.c puts one around checked views), not a limit. */
+static bool
+is_zero(Node *offset)
+{
+	Node	   *value = offset ? eval_const_expressions(NULL, offset) : NULL;
+
+	return value == NULL ||
+		(IsA(value, Const) && !((Const *) value)->constisnull &&
+		 DatumGetInt64(((Const *) value)->constvalue) == 0);
+}
+
+static void
+refuse_stateful(StreamCheck *check, Query *query)
+{
+	const char *view = "Use a materialized view, or read the table without STREAM.";
+
+	if (query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
+		query->havingQual != NULL)
+		refuse(check->sql, "aggregation over a stream is not supported yet", view, -1);
+	if (query->hasWindowFuncs)
+		refuse(check->sql, "window functions over a stream are not supported",
+			   "Keep the latest row per key with AUTO CDC, or use a materialized view.", -1);
+	if (query->distinctClause != NIL)
+		refuse(check->sql, "DISTINCT over a stream is not supported yet", view, -1);
+	if (query->limitCount != NULL || !is_zero(query->limitOffset))
+		refuse(check->sql, "LIMIT over a stream is not supported", view, -1);
+	if (query->hasRecursive)
+		refuse(check->sql, "WITH RECURSIVE over a stream is not supported", view, -1);
+}
+
+static bool
+setop_streams(StreamCheck *check, Query *query, Node *node, List *outer)
+{
+	SetOperationStmt *setop;
+	bool		left;
+	bool		right;
+
+	if (IsA(node, RangeTblRef))
+		return rte_streams(check, query,
+						   rt_fetch(((RangeTblRef *) node)->rtindex, query->rtable), outer);
+	setop = castNode(SetOperationStmt, node);
+	left = setop_streams(check, query, setop->larg, outer);
+	right = setop_streams(check, query, setop->rarg, outer);
+	if (!left && !right)
+		return false;
+	if (setop->op != SETOP_UNION || !setop->all)
+		refuse(check->sql, "a stream can only be combined with UNION ALL",
+			   "Use UNION ALL, or a materialized view.", -1);
+	if (left != right)
+		refuse(check->sql, "UNION ALL of a stream with a batch query would repeat the batch rows",
+			   "Read every branch with STREAM.", -1);
+	return true;
+}
+
+/* Does the query yield a stream?  Raises where it does so in a way that cannot be run. */
+static bool
+query_streams(StreamCheck *check, Query *query, List *outer)
+{
+	int			n;
+
+	if (query->setOperations != NULL)
+	{
+		bool		streams = setop_streams(check, query, query->setOperations, outer);
+
+		if (streams)
+			refuse_stateful(check, query);
+		return streams;
+	}
+	n = from_streams(check, query, (Node *) query->jointree, outer);
+	(void) sublink_walker((Node *) query->targetList, check);
+	(void) sublink_walker((Node *) query->jointree, check);
+	if (n > 1)
+		refuse(check->sql, "joining two streams is not supported yet",
+			   "Read one side without STREAM, or use a materialized view.", -1);
+	if (n > 0)
+		refuse_stateful(check, query);
+	return n > 0;
+}
+
+void
+pln_check_streaming_query(PlnScript *script, PlnSql *sql, Query *query, const char *dataset)
+{
+	PlnErrorScope scope;
+	StreamCheck check;
+
+	pln_error_scope_begin(&scope, script, sql);
+	check.sql = sql;
+	check.method = pln_stream_method();
+	check.read_files = pln_read_files_function();
+	if (!query_streams(&check, query, NIL))
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("streaming table \"%s\" reads no stream", dataset),
+				 errhint("Write FROM STREAM(...), or create a materialized view."),
+				 pln_script_errposition(script, sql->location)));
+	pln_error_scope_end(&scope);
+}
+
+void
+pln_check_batch_query(PlnScript *script, PlnSql *sql, Query *query, const char *dataset)
+{
+	ListCell   *lc;
+
+	foreach(lc, pln_query_sources(query))
+	{
+		PlnStreamSource *source = lfirst(lc);
+
+		if (source->kind != PLN_REF_BATCH_FILES)
+		{
+			PlnStreamRef *ref = sql->streams ? linitial(sql->streams) : NULL;
+
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("\"%s\" cannot read a stream: only streaming tables can", dataset),
+					 errhint("Leave out STREAM, or create a streaming table."),
+					 pln_script_errposition(script, ref ? ref->location : sql->location)));
+		}
+	}
+}
+
+/* ---- wrapping ---- */
+
+TupleDesc
+pln_query_desc(Query *query)
+{
+	return ExecCleanTypeFromTL(query->targetList);
+}
+
+/* SELECT <targets> FROM (query) "query"; targets come later. */
+static Query *
+wrap_query(Query *query)
+{
+	Query	   *outer = makeNode(Query);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	RangeTblRef *ref = makeNode(RangeTblRef);
+	List	   *names = NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *te = lfirst_node(TargetEntry, lc);
+
+		if (!te->resjunk)
+			names = lappend(names, makeString(pstrdup(te->resname)));
+	}
+	rte->rtekind = RTE_SUBQUERY;
+	rte->subquery = query;
+	rte->alias = makeAlias("q", NIL);
+	rte->eref = makeAlias("q", names);
+	rte->inFromCl = true;
+	ref->rtindex = 1;
+	outer->commandType = CMD_SELECT;
+	outer->querySource = QSRC_ORIGINAL;
+	outer->canSetTag = true;
+	outer->rtable = list_make1(rte);
+	outer->jointree = makeFromExpr(list_make1(ref), NULL);
+	return outer;
+}
+
+static Var *
+output_var(TargetEntry *te)
+{
+	return makeVar(1, te->resno, exprType((Node *) te->expr), exprTypmod((Node *) te->expr),
+				   exprCollation((Node *) te->expr), 0);
+}
+
+Query *
+pln_query_coerce(Query *query, int ncolumns, char **names, Oid *types, int32 *typmods,
+				 Oid *collations)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	bool		differs = false;
+	Query	   *outer;
+	List	   *targets = NIL;
+	ListCell   *lc;
+	int			i = 0;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *te = lfirst_node(TargetEntry, lc);
+
+		if (te->resjunk)
+			continue;
+		PLN_ENSURE(i < ncolumns);
+		differs |= exprType((Node *) te->expr) != types[i] ||
+			exprTypmod((Node *) te->expr) != typmods[i] ||
+			exprCollation((Node *) te->expr) != collations[i] ||
+			strcmp(te->resname, names[i]) != 0;
+		i++;
+	}
+	if (!differs)
+		return query;
+	outer = wrap_query(query);
+	i = 0;
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *te = lfirst_node(TargetEntry, lc);
+		Node	   *expr;
+
+		if (te->resjunk)
+			continue;
+		expr = coerce_to_target_type(pstate, (Node *) output_var(te),
+									 exprType((Node *) te->expr), types[i], typmods[i],
+									 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
+		if (expr == NULL)
+			ereport(ERROR,
+					(errcode(ERRCODE_DATATYPE_MISMATCH),
+					 errmsg("column \"%s\" is of type %s but the query gives %s", names[i],
+							format_type_with_typemod(types[i], typmods[i]),
+							format_type_be(exprType((Node *) te->expr))),
+					 errhint("Cast it in the query.")));
+		assign_expr_collations(pstate, expr);
+		if (OidIsValid(collations[i]) && exprCollation(expr) != collations[i])
+		{
+			CollateExpr *collate = makeNode(CollateExpr);
+
+			collate->arg = (Expr *) expr;
+			collate->collOid = collations[i];
+			collate->location = -1;
+			expr = (Node *) collate;
+		}
+		targets = lappend(targets, makeTargetEntry((Expr *) expr, i + 1, pstrdup(names[i]),
+												   false));
+		i++;
+	}
+	outer->targetList = targets;
+	free_parsestate(pstate);
+	return outer;
+}
+
+Query *
+pln_query_filter(Query *query, List *quals)
+{
+	Query	   *outer = wrap_query(query);
+	List	   *tests = NIL;
+	List	   *targets = NIL;
+	ListCell   *lc;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *te = lfirst_node(TargetEntry, lc);
+
+		if (!te->resjunk)
+			targets = lappend(targets, makeTargetEntry((Expr *) output_var(te), te->resno,
+													   pstrdup(te->resname), false));
+	}
+	outer->targetList = targets;
+	foreach(lc, quals)
+	{
+		BooleanTest *test = makeNode(BooleanTest);
+
+		test->arg = copyObject(lfirst(lc));
+		test->booltesttype = IS_TRUE;
+		test->location = -1;
+		tests = lappend(tests, test);
+	}
+	outer->jointree->quals = list_length(tests) == 1 ? linitial(tests) :
+		(Node *) makeBoolExpr(AND_EXPR, tests, -1);
+	return outer;
+}

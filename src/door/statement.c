@@ -1,0 +1,414 @@
+/*
+ * statement.c
+ *	  Statements of the DO door: each is executed now, as the caller.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/dbcommands.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "nodes/makefuncs.h"
+#include "parser/analyze.h"
+#include "tcop/tcopprot.h"
+#include "tcop/utility.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+#include "utils/snapmgr.h"
+
+#include "analyze/star.h"
+#include "base/errors.h"
+#include "base/guc.h"
+#include "base/ident.h"
+#include "base/secctx.h"
+#include "base/spi.h"
+#include "door/door.h"
+
+static void
+refuse(PlnScript *script, int location, const char *what, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(PLN_ERR_NOT_BUILT),
+			 errmsg("%s", what),
+			 hint ? errhint("%s", hint) : 0,
+			 pln_script_errposition(script, location)));
+}
+
+static RangeVar *
+range_var(PlnScript *script, PlnName *name)
+{
+	if (name->catalog != NULL && strcmp(name->catalog, get_database_name(MyDatabaseId)) != 0)
+		refuse(script, name->location, psprintf("\"%s\" is in another database", name->name),
+			   "The catalog part of a name must be the current database.");
+	return makeRangeVar(name->schema, name->name, -1);
+}
+
+/* ---- CREATE ---- */
+
+static void
+create_stored(PlnScript *script, PlnCreateDataset *decl)
+{
+	RangeVar   *rv = range_var(script, decl->name);
+	char	   *schema = get_namespace_name(RangeVarGetCreationNamespace(rv));
+	Oid			existing = get_relname_relid(decl->name->name, get_namespace_oid(schema, false));
+	PlnDataset *dataset = pln_dataset_find(schema, decl->name->name);
+	PlnRequest	request;
+	PlnPipeline *pipeline;
+
+	if (decl->is_private)
+		refuse(script, decl->stmt.location, "a private table belongs into a pipeline",
+			   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
+	if (OidIsValid(existing) && decl->if_not_exists)
+	{
+		ereport(NOTICE,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists, skipping", decl->name->name)));
+		return;
+	}
+	if (OidIsValid(existing) && !decl->or_refresh && !decl->or_replace)
+		ereport(ERROR,
+				(errcode(ERRCODE_DUPLICATE_TABLE),
+				 errmsg("relation \"%s\" already exists", decl->name->name),
+				 dataset ? errhint("To change its definition: CREATE OR REFRESH %s ...",
+								   decl->dataset_kind == PLN_STREAMING_TABLE ?
+								   "STREAMING TABLE" : "MATERIALIZED VIEW") : 0,
+				 pln_script_errposition(script, decl->name->location)));
+	if (OidIsValid(existing) && dataset != NULL && !pg_class_ownercheck(existing, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, decl->name->name);
+	pipeline = pln_pipeline_find(schema, decl->name->name);
+	if (pipeline != NULL && !pipeline->standalone && !pipeline->dropped)
+		ereport(ERROR,
+				(errcode(PLN_ERR_DUPLICATE),
+				 errmsg("a pipeline named %s exists", pln_pipeline_display_name(pipeline)),
+				 pln_script_errposition(script, decl->name->location)));
+	if (pipeline == NULL)
+	{
+		pipeline = palloc0(sizeof(PlnPipeline));
+		pipeline->schema_name = schema;
+		pipeline->name = decl->name->name;
+		pipeline->parameters = "{}";
+	}
+	pipeline->standalone = true;
+	pipeline->dropped = false;
+	pipeline->owner = OidIsValid(existing) && dataset != NULL ? pipeline->owner : GetUserId();
+	if (!OidIsValid(pipeline->owner))
+		pipeline->owner = GetUserId();
+	pipeline->source = decl->stmt.original;
+	pipeline->settings = pln_pin_settings(NULL);
+	memset(&request, 0, sizeof(request));
+	request.pipeline = pipeline;
+	request.owner = pipeline->owner;
+	request.create = decl;
+	request.script = script;
+	request.wait = true;
+	request.cause = "USER_ACTION";
+	pln_update_run(&request);
+}
+
+static void
+run_utility(Node *node, const char *text)
+{
+	PlannedStmt *plan = makeNode(PlannedStmt);
+
+	plan->commandType = CMD_UTILITY;
+	plan->canSetTag = true;
+	plan->utilityStmt = node;
+	plan->stmt_location = -1;
+	plan->stmt_len = 0;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	ProcessUtility(plan, text, false, PROCESS_UTILITY_QUERY, NULL, NULL, None_Receiver, NULL);
+	if (ActiveSnapshotSet())
+		PopActiveSnapshot();
+}
+
+/* A view of its own is PostgreSQL's view. */
+static void
+create_view(PlnScript *script, PlnCreateDataset *decl)
+{
+	ViewStmt   *stmt = makeNode(ViewStmt);
+	PlnErrorScope scope;
+	RawStmt    *raw;
+	ListCell   *lc;
+
+	if (decl->expectations != NIL || decl->flow == NULL || decl->flow->query->streams != NIL)
+		refuse(script, decl->stmt.location,
+			   "a temporary view with expectations or a stream belongs into a pipeline",
+			   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
+	pln_error_scope_begin(&scope, script, decl->flow->query);
+	raw = pln_expand_select(pln_sql_parse_query(decl->flow->query), decl->flow->query);
+	stmt->view = range_var(script, decl->name);
+	if (decl->dataset_kind == PLN_TEMPORARY_VIEW)
+		stmt->view->relpersistence = RELPERSISTENCE_TEMP;
+	stmt->query = raw->stmt;
+	stmt->replace = decl->or_replace || decl->or_refresh;
+	foreach(lc, decl->columns)
+		stmt->aliases = lappend(stmt->aliases, makeString(((PlnColumnDef *) lfirst(lc))->name));
+	run_utility((Node *) stmt, decl->flow->query->text);
+	pln_error_scope_end(&scope);
+	if (decl->comment != NULL)
+		(void) pln_spi_user(psprintf("COMMENT ON VIEW %s IS %s",
+									 pln_quote_qualified(decl->name->schema, decl->name->name),
+									 pln_quote_literal(decl->comment)));
+}
+
+/* ---- the others ---- */
+
+static Oid
+dataset_relid(PlnScript *script, PlnName *name, PlnDatasetKind kind, bool missing_ok)
+{
+	Oid			relid = RangeVarGetRelid(range_var(script, name), NoLock, true);
+	PlnDataset *dataset = OidIsValid(relid) ? pln_dataset_by_relid(relid) : NULL;
+
+	if (!OidIsValid(relid) && missing_ok)
+		return InvalidOid;
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("%s \"%s\" does not exist",
+						kind == PLN_MATERIALIZED_VIEW ? "materialized view" : "streaming table",
+						name->name),
+				 pln_script_errposition(script, name->location)));
+	if (dataset == NULL || dataset->kind != kind)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a %s of a pipeline", name->name,
+						kind == PLN_MATERIALIZED_VIEW ? "materialized view" : "streaming table"),
+				 pln_script_errposition(script, name->location)));
+	return relid;
+}
+
+static void
+refresh(PlnScript *script, PlnRefresh *stmt)
+{
+	PlnRequest	request;
+
+	if (stmt->where != NULL)
+		refuse(script, stmt->where->location,
+			   "REFRESH ... WHERE needs a REPLACE WHERE flow", NULL);
+	if (stmt->async)
+		refuse(script, stmt->stmt.location, "REFRESH ... ASYNC is not supported yet",
+			   "Leave out ASYNC.");
+	memset(&request, 0, sizeof(request));
+	pln_request_for_dataset(&request, dataset_relid(script, stmt->name, stmt->dataset_kind,
+													false));
+	request.full_refresh = stmt->full;
+	pln_update_run(&request);
+}
+
+static void
+drop(PlnScript *script, PlnDrop *stmt)
+{
+	const char *what = stmt->dataset_kind == PLN_MATERIALIZED_VIEW ? "MATERIALIZED VIEW" :
+		stmt->dataset_kind == PLN_STREAMING_TABLE ? "TABLE" : "VIEW";
+
+	(void) pln_spi_user(psprintf("DROP %s %s%s%s", what, stmt->if_exists ? "IF EXISTS " : "",
+								 pln_quote_qualified(stmt->name->schema, stmt->name->name),
+								 stmt->cascade ? " CASCADE" : ""));
+}
+
+static void
+alter(PlnScript *script, PlnAlter *stmt)
+{
+	const char *what = stmt->dataset_kind == PLN_MATERIALIZED_VIEW ? "MATERIALIZED VIEW" :
+		"TABLE";
+	char	   *name = pln_quote_qualified(stmt->name->schema, stmt->name->name);
+
+	if (stmt->alter_kind == PLN_ALTER_ADD_SCHEDULE ||
+		stmt->alter_kind == PLN_ALTER_ALTER_SCHEDULE ||
+		stmt->alter_kind == PLN_ALTER_DROP_SCHEDULE)
+		refuse(script, stmt->schedule ? stmt->schedule->location : stmt->stmt.location,
+			   stmt->schedule && stmt->schedule->kind == PLN_SCHEDULE_TRIGGER ?
+			   "TRIGGER ON UPDATE is not supported yet" : "SCHEDULE is not supported yet", NULL);
+	(void) dataset_relid(script, stmt->name, stmt->dataset_kind, false);
+	switch (stmt->alter_kind)
+	{
+		case PLN_ALTER_COLUMN_COMMENT:
+			(void) pln_spi_user(psprintf("COMMENT ON COLUMN %s.%s IS %s", name,
+										 quote_identifier(stmt->column),
+										 stmt->text ? pln_quote_literal(stmt->text) : "NULL"));
+			break;
+		case PLN_ALTER_OWNER:
+			(void) pln_spi_user(psprintf("ALTER %s %s OWNER TO %s", what, name,
+										 quote_identifier(stmt->text)));
+			break;
+		case PLN_ALTER_RENAME:
+			(void) pln_spi_user(psprintf("ALTER %s %s RENAME TO %s", what, name,
+										 quote_identifier(stmt->text)));
+			break;
+		default:
+			refuse(script, stmt->stmt.location,
+				   "ALTER ... SET TBLPROPERTIES is not supported yet",
+				   "Repeat CREATE OR REFRESH with the new TBLPROPERTIES.");
+	}
+}
+
+static void
+describe(PlnScript *script, PlnDescribe *stmt)
+{
+	Oid			relid = RangeVarGetRelid(range_var(script, stmt->name), NoLock, false);
+	Oid			argtypes[1] = {OIDOID};
+	Datum		values[1];
+	PlnRows    *rows;
+	uint64		i;
+
+	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
+		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
+		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, stmt->name->name);
+	values[0] = ObjectIdGetDatum(relid);
+	rows = pln_spi_run("SELECT item, value FROM pipeline.describe($1::oid::regclass)",
+					   1, argtypes, values, NULL);
+	for (i = 0; i < rows->n; i++)
+	{
+		char	   *value = pln_row_text(rows, i, "value");
+
+		ereport(NOTICE,
+				(errmsg("%s: %s", pln_row_text(rows, i, "item"), value ? value : "")));
+	}
+}
+
+static void
+set_option(PlnScript *script, PlnSet *stmt)
+{
+	if (GetConfigOption(stmt->key, true, false) == NULL)
+	{
+		ereport(NOTICE,
+				(errmsg("setting \"%s\" has no meaning here and is ignored", stmt->key)));
+		return;
+	}
+	(void) set_config_option(stmt->key, stmt->value, superuser() ? PGC_SUSET : PGC_USERSET,
+							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+}
+
+static void
+use(PlnScript *script, PlnUse *stmt)
+{
+	if (stmt->is_catalog)
+	{
+		if (strcmp(stmt->name, get_database_name(MyDatabaseId)) != 0)
+			refuse(script, stmt->stmt.location,
+				   psprintf("catalog \"%s\" is not the current database", stmt->name), NULL);
+		return;
+	}
+	(void) get_namespace_oid(stmt->name, false);
+	(void) set_config_option("search_path",
+							 psprintf("%s, %s", quote_identifier(stmt->name),
+									  GetConfigOption("search_path", false, false)),
+							 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
+}
+
+static void
+run_planned(Query *query, const char *text)
+{
+	PlannedStmt *plan;
+	QueryDesc  *desc;
+
+	if (query->commandType == CMD_UTILITY)
+	{
+		run_utility(query->utilityStmt, text);
+		return;
+	}
+	PushActiveSnapshot(GetTransactionSnapshot());
+	plan = pg_plan_query(query, text, 0, NULL);
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	desc = CreateQueryDesc(plan, text, GetActiveSnapshot(), InvalidSnapshot, None_Receiver,
+						   NULL, NULL, 0);
+	ExecutorStart(desc, 0);
+	ExecutorRun(desc, ForwardScanDirection, 0L, true);
+	if (query->commandType == CMD_SELECT && query->canSetTag &&
+		pln_guc_messages != PLN_MESSAGES_QUIET)
+		ereport(NOTICE,
+				(errmsg("SELECT gave " UINT64_FORMAT " rows; DO shows none",
+						desc->estate->es_processed)));
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	PopActiveSnapshot();
+	PopActiveSnapshot();
+}
+
+/* Any other statement: as typed, with the caller's rights and without restriction (C16). */
+static void
+plain(PlnScript *script, PlnPlain *stmt)
+{
+	PlnErrorScope scope;
+	RawStmt    *raw;
+	List	   *queries;
+	ListCell   *lc;
+
+	pln_error_scope_begin(&scope, script, stmt->sql);
+	raw = pln_sql_parse_plain(stmt->sql);
+	if (IsA(raw->stmt, TransactionStmt))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
+				 errmsg("DO is one transaction"),
+				 errhint("Put COMMIT and ROLLBACK around DO."),
+				 pln_script_errposition(script, stmt->stmt.location)));
+	if (IsA(raw->stmt, SelectStmt))
+		raw = pln_expand_select(raw, stmt->sql);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	queries = pg_analyze_and_rewrite_fixedparams(raw, stmt->sql->text, NULL, 0, NULL);
+	PopActiveSnapshot();
+	foreach(lc, queries)
+	{
+		run_planned(lfirst_node(Query, lc), stmt->sql->text);
+		CommandCounterIncrement();
+	}
+	pln_error_scope_end(&scope);
+}
+
+void
+pln_door_statement(PlnScript *script, PlnStmt *stmt)
+{
+	switch (stmt->kind)
+	{
+		case PLN_STMT_CREATE_DATASET:
+			{
+				PlnCreateDataset *decl = (PlnCreateDataset *) stmt;
+
+				if (decl->dataset_kind == PLN_VIEW || decl->dataset_kind == PLN_TEMPORARY_VIEW)
+					create_view(script, decl);
+				else
+					create_stored(script, decl);
+			}
+			break;
+		case PLN_STMT_CREATE_FLOW:
+			refuse(script, stmt->location, "CREATE FLOW belongs into a pipeline",
+				   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
+			break;
+		case PLN_STMT_REFRESH:
+			refresh(script, (PlnRefresh *) stmt);
+			break;
+		case PLN_STMT_ALTER:
+			alter(script, (PlnAlter *) stmt);
+			break;
+		case PLN_STMT_DROP:
+			drop(script, (PlnDrop *) stmt);
+			break;
+		case PLN_STMT_GRANT_REFRESH:
+			refuse(script, stmt->location, "GRANT REFRESH is not supported yet",
+				   "Grant EXECUTE on the pipeline's procedure.");
+			break;
+		case PLN_STMT_EXPLAIN_CREATE:
+			refuse(script, stmt->location,
+				   "EXPLAIN CREATE MATERIALIZED VIEW is not supported yet", NULL);
+			break;
+		case PLN_STMT_DESCRIBE:
+			describe(script, (PlnDescribe *) stmt);
+			break;
+		case PLN_STMT_SET:
+			set_option(script, (PlnSet *) stmt);
+			break;
+		case PLN_STMT_USE:
+			use(script, (PlnUse *) stmt);
+			break;
+		case PLN_STMT_PLAIN:
+			plain(script, (PlnPlain *) stmt);
+			break;
+	}
+}

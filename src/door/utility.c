@@ -1,0 +1,239 @@
+/*
+ * utility.c
+ *	  The one ProcessUtility hook: statements of PostgreSQL's own grammar on our datasets.
+ *
+ * Takes CREATE MATERIALIZED VIEW only when it has a pipeline.* option, and REFRESH
+ * MATERIALIZED VIEW only of a dataset; everything else goes on at once.  Holds no logic:
+ * it rewrites the statement into a request and calls down.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "catalog/namespace.h"
+#include "commands/defrem.h"
+#include "commands/extension.h"
+#include "miscadmin.h"
+#include "nodes/parsenodes.h"
+#include "parser/parse_node.h"
+#include "tcop/utility.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/ruleutils.h"
+
+#include "base/errors.h"
+#include "base/ident.h"
+#include "base/secctx.h"
+#include "base/spi.h"
+#include "door/door.h"
+#include "door/utility.h"
+
+static ProcessUtility_hook_type next_hook = NULL;
+
+/* The extension's objects are there, and nobody is installing or upgrading them. */
+static bool
+is_ready(void)
+{
+	return !IsBinaryUpgrade && !creating_extension && IsTransactionState() &&
+		OidIsValid(get_namespace_oid("pipeline_internal", true)) &&
+		OidIsValid(get_relname_relid("datasets", get_namespace_oid("pipeline_internal", true)));
+}
+
+/* ---- CREATE MATERIALIZED VIEW ... WITH (pipeline.x = ...) ---- */
+
+static bool
+has_our_options(List *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (option->defnamespace != NULL && strcmp(option->defnamespace, "pipeline") == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+policy_clause(DefElem *option)
+{
+	const char *value = defGetString(option);
+
+	if (pg_strcasecmp(value, "auto") == 0)
+		return "REFRESH POLICY AUTO ";
+	if (pg_strcasecmp(value, "full") == 0)
+		return "REFRESH POLICY FULL ";
+	if (pg_strcasecmp(value, "incremental") == 0 ||
+		pg_strcasecmp(value, "incremental strict") == 0)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("REFRESH POLICY INCREMENTAL is not supported yet"),
+				 errposition(option->location + 1)));
+	ereport(ERROR,
+			(errcode(PLN_ERR_BAD_VALUE),
+			 errmsg("invalid value for option \"pipeline.refresh_policy\": \"%s\"", value),
+			 errhint("Values are auto, incremental, incremental strict and full.")));
+	return NULL;				/* keep compiler quiet */
+}
+
+static void
+append_options(StringInfo sql, List *options)
+{
+	ListCell   *lc;
+
+	foreach(lc, options)
+	{
+		DefElem    *option = lfirst_node(DefElem, lc);
+
+		if (option->defnamespace == NULL)
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("storage option \"%s\" together with pipeline options", option->defname),
+					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...)",
+							 option->defname)));
+		if (strcmp(option->defname, "refresh_policy") == 0)
+			appendStringInfoString(sql, policy_clause(option));
+		else if (strcmp(option->defname, "schedule") == 0)
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("option \"pipeline.schedule\" is not supported yet"),
+					 errposition(option->location + 1)));
+		else
+			ereport(ERROR,
+					(errcode(PLN_ERR_BAD_VALUE),
+					 errmsg("unrecognized option \"pipeline.%s\"", option->defname),
+					 errhint("Options are pipeline.refresh_policy and pipeline.schedule."),
+					 errposition(option->location + 1)));
+	}
+}
+
+/*
+ * The same statement in the dialect, with every name of the query qualified, so that it can
+ * be run again at each refresh.
+ */
+static char *
+dialect_create(CreateTableAsStmt *stmt)
+{
+	IntoClause *into = stmt->into;
+	StringInfoData sql;
+	PlnSecContext ctx;
+	ListCell   *lc;
+
+	initStringInfo(&sql);
+	appendStringInfo(&sql, "CREATE MATERIALIZED VIEW %s%s ",
+					 stmt->if_not_exists ? "IF NOT EXISTS " : "",
+					 pln_quote_qualified(into->rel->schemaname, into->rel->relname));
+	if (into->colNames != NIL)
+	{
+		appendStringInfoChar(&sql, '(');
+		foreach(lc, into->colNames)
+			appendStringInfo(&sql, "%s%s", lc == list_head(into->colNames) ? "" : ", ",
+							 quote_identifier(strVal(lfirst(lc))));
+		appendStringInfoString(&sql, ") ");
+	}
+	append_options(&sql, into->options);
+	pln_enter_settings(&ctx, list_make1("search_path=pg_catalog"));
+	appendStringInfo(&sql, "AS %s",
+					 pg_get_querydef(copyObject(castNode(Query, stmt->query)), false));
+	pln_leave(&ctx);
+	return sql.data;
+}
+
+static void
+create_matview(CreateTableAsStmt *stmt)
+{
+	PlnScript  *script;
+
+	if (stmt->into->skipData)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("WITH NO DATA together with pipeline options"),
+				 errhint("Create it with data, or as an ordinary materialized view.")));
+	script = pln_parse_script(dialect_create(stmt), NULL, 0);
+	pln_door_statement(script, linitial(script->stmts));
+}
+
+/* ---- REFRESH MATERIALIZED VIEW ---- */
+
+static void
+refresh_step(void *arg)
+{
+	pln_update_run((PlnRequest *) arg);
+}
+
+/*
+ * At top level and outside a block the failure can be recorded and committed before the
+ * error goes on (correctness B10).
+ */
+static void
+refresh(Oid relid, bool top_level)
+{
+	PlnRequest	request;
+
+	if (top_level)
+		pln_spi_begin_nonatomic();
+	memset(&request, 0, sizeof(request));
+	pln_request_for_dataset(&request, relid);
+	pln_door_guard(refresh_step, &request, top_level);
+	if (top_level)
+		pln_spi_end_nonatomic();
+}
+
+static Oid
+refreshed_dataset(RefreshMatViewStmt *stmt)
+{
+	Oid			relid = RangeVarGetRelid(stmt->relation, NoLock, true);
+	PlnDataset *dataset = OidIsValid(relid) ? pln_dataset_by_relid(relid) : NULL;
+
+	if (dataset == NULL || stmt->skipData)
+		return InvalidOid;
+	/* an inactive or restored view without a definition is the server's to refresh */
+	return dataset->state == PLN_DATASET_ACTIVE ? relid : InvalidOid;
+}
+
+static void
+hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+	 ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *query_env,
+	 DestReceiver *dest, QueryCompletion *qc)
+{
+	Node	   *stmt = pstmt->utilityStmt;
+
+	if (IsA(stmt, CreateTableAsStmt) &&
+		((CreateTableAsStmt *) stmt)->objtype == OBJECT_MATVIEW &&
+		has_our_options(((CreateTableAsStmt *) stmt)->into->options))
+	{
+		if (!is_ready())
+			ereport(ERROR,
+					(errcode(PLN_ERR_STATE),
+					 errmsg("extension \"pipeline\" is not installed in this database"),
+					 errhint("CREATE EXTENSION pipeline;")));
+		create_matview((CreateTableAsStmt *) stmt);
+		return;
+	}
+	if (IsA(stmt, RefreshMatViewStmt) && is_ready())
+	{
+		Oid			relid = refreshed_dataset((RefreshMatViewStmt *) stmt);
+
+		if (OidIsValid(relid))
+		{
+			refresh(relid, context == PROCESS_UTILITY_TOPLEVEL && !IsTransactionBlock() &&
+					!IsSubTransaction());
+			if (qc != NULL)
+				SetQueryCompletion(qc, CMDTAG_REFRESH_MATERIALIZED_VIEW, 0);
+			return;
+		}
+	}
+	if (next_hook != NULL)
+		next_hook(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
+								query_env, dest, qc);
+}
+
+void
+pln_utility_install(void)
+{
+	next_hook = ProcessUtility_hook;
+	ProcessUtility_hook = hook;
+}

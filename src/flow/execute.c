@@ -1,0 +1,144 @@
+/*
+ * execute.c
+ *	  From a stored query to rows in a receiver; shared by the kinds of flow.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "optimizer/optimizer.h"
+#include "rewrite/prs2lock.h"
+#include "rewrite/rewriteHandler.h"
+#include "tcop/tcopprot.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "base/errors.h"
+#include "base/ident.h"
+#include "expect/inline_check.h"
+#include "flow/execute.h"
+#include "source/stream_ref.h"
+
+Query *
+pln_stored_query(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	RewriteRule *rule;
+	Query	   *query;
+
+	if ((rel->rd_rel->relkind != RELKIND_VIEW && rel->rd_rel->relkind != RELKIND_MATVIEW) ||
+		rel->rd_rules == NULL || rel->rd_rules->numLocks < 1)
+		ereport(ERROR,
+				(errcode(PLN_ERR_STATE),
+				 errmsg("relation %s holds no query", pln_relation_name(relid)),
+				 errhint("Create the dataset again.")));
+	rule = rel->rd_rules->rules[0];
+	query = copyObject(linitial_node(Query, rule->actions));
+	table_close(rel, NoLock);
+	return query;
+}
+
+Query *
+pln_rewrite_query(Query *query)
+{
+	List	   *rewritten;
+
+	AcquireRewriteLocks(query, true, false);
+	rewritten = QueryRewrite(query);
+	PLN_ENSURE(list_length(rewritten) == 1);
+	return linitial_node(Query, rewritten);
+}
+
+List *
+pln_query_inputs(Query *query, Oid self)
+{
+	return list_delete_oid(pln_query_relations(query), self);
+}
+
+void
+pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok)
+{
+	PlannedStmt *plan;
+	QueryDesc  *desc;
+
+	CHECK_FOR_INTERRUPTS();
+	pln_inline_reset();
+	plan = pg_plan_query(query, "", parallel_ok ? CURSOR_OPT_PARALLEL_OK : 0, NULL);
+	PushCopiedSnapshot(GetActiveSnapshot());
+	UpdateActiveSnapshotCommandId();
+	desc = CreateQueryDesc(plan, "", GetActiveSnapshot(), InvalidSnapshot, dest, NULL, NULL, 0);
+	ExecutorStart(desc, 0);
+	ExecutorRun(desc, ForwardScanDirection, 0L, true);
+	ExecutorFinish(desc);
+	ExecutorEnd(desc);
+	FreeQueryDesc(desc);
+	PopActiveSnapshot();
+	pln_inline_finish();
+}
+
+AttrNumber *
+pln_map_columns(Query *query, TupleDesc desc, int *ncolumns)
+{
+	AttrNumber *map = palloc0(sizeof(AttrNumber) * Max(list_length(query->targetList), 1));
+	ListCell   *lc;
+	int			n = 0;
+
+	foreach(lc, query->targetList)
+	{
+		TargetEntry *te = lfirst_node(TargetEntry, lc);
+		int			i;
+
+		if (te->resjunk)
+			continue;
+		for (i = 0; i < desc->natts; i++)
+		{
+			Form_pg_attribute att = TupleDescAttr(desc, i);
+
+			if (!att->attisdropped && strcmp(NameStr(att->attname), te->resname) == 0)
+				map[n] = att->attnum;
+		}
+		if (map[n] == 0)
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_COLUMN),
+					 errmsg("column \"%s\" of the query is missing in its table", te->resname),
+					 errhint("Run the pipeline, or repeat CREATE OR REFRESH: it adds the column.")));
+		n++;
+	}
+	*ncolumns = n;
+	return map;
+}
+
+void
+pln_flow_note_counts(PlnFlowContext *cxt)
+{
+	cxt->outcome->quality = pln_inline_counts();
+	cxt->outcome->rows_dropped = pln_inline_dropped();
+	if (cxt->expect == NULL)
+		return;
+	cxt->outcome->quality = list_concat(pln_expect_counts(cxt->expect), cxt->outcome->quality);
+	cxt->outcome->rows_dropped += pln_expect_dropped(cxt->expect);
+	cxt->outcome->rows_quarantined = pln_expect_quarantined(cxt->expect);
+}
+
+bool
+pln_flow_capture(PlnFlowContext *cxt, List *relids, bool stream, List **reasons)
+{
+	bool		created = false;
+	ListCell   *lc;
+
+	foreach(lc, relids)
+	{
+		bool		made = false;
+		PlnReason  *reason = pln_capture_ensure(lfirst_oid(lc),
+												stream ? PLN_CAPTURE_STREAM : PLN_CAPTURE_MARK,
+												NULL, cxt->owner, &made);
+
+		if (reason != NULL)
+			*reasons = lappend(*reasons, reason);
+		created |= made;
+	}
+	return created;
+}

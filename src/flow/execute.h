@@ -1,0 +1,36 @@
+/*
+ * execute.h
+ *	  From a stored query to rows in a receiver; shared by the kinds of flow.
+ */
+#ifndef PIPELINE_FLOW_EXECUTE_H
+#define PIPELINE_FLOW_EXECUTE_H
+
+#include "nodes/parsenodes.h"
+#include "tcop/dest.h"
+#include "utils/rel.h"
+
+#include "flow/flow.h"
+
+/* The query that a view or materialized view stores, copied; with OLD and NEW entries. */
+extern Query *pln_stored_query(Oid relid);
+
+/* Take AccessShareLock on every relation, expand views and row security. */
+extern Query *pln_rewrite_query(Query *query);
+
+/* Base relations of a rewritten query without the relation itself. */
+extern List *pln_query_inputs(Query *query, Oid self);
+
+/* Plan and run under the active snapshot. */
+extern void pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok);
+
+/* For each visible column of the query its attribute in desc, by name. */
+extern AttrNumber *pln_map_columns(Query *query, TupleDesc desc, int *ncolumns);
+
+/* Copy counts of the expectations into the outcome. */
+extern void pln_flow_note_counts(PlnFlowContext *cxt);
+
+/* Make sure that every input is captured at this level; reasons of those that are not are
+ * appended to *reasons. True when something was created. */
+extern bool pln_flow_capture(PlnFlowContext *cxt, List *relids, bool stream, List **reasons);
+
+#endif							/* PIPELINE_FLOW_EXECUTE_H */

@@ -1,0 +1,32 @@
+/*
+ * report.h
+ *	  What an update says to the client and the server log (interface §2).
+ */
+#ifndef PIPELINE_UPDATE_REPORT_H
+#define PIPELINE_UPDATE_REPORT_H
+
+#include "catalog/updates.h"
+#include "catalog/pipelines.h"
+
+typedef struct PlnTally
+{
+	int			completed;
+	int			failed;
+	int			skipped;
+	int			worked;			/* completed with something done */
+	PlnOutcome *first_failure;
+	ErrorData  *first_error;
+} PlnTally;
+
+extern void pln_report_outcome(const PlnOutcome *outcome, const char *name);
+extern void pln_report_end(const PlnUpdate *update, const PlnPipeline *pipeline,
+						   const PlnTally *tally, double elapsed_ms);
+
+/* Raise the failure of the update; does not return. */
+extern void pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline,
+							 const PlnTally *tally) pg_attribute_noreturn();
+
+/* "message (detail)" of an error, with what its context says of an expectation. */
+extern char *pln_report_error_text(const ErrorData *error);
+
+#endif							/* PIPELINE_UPDATE_REPORT_H */
