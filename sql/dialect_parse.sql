@@ -118,7 +118,7 @@ CREATE STREAMING TABLE t (
 );
 $$);
 -- what a FROM item may be
-SELECT detail->'flow'->'query'->>'text', detail->'flow'->'query'->'streams' FROM pipeline_internal.parse($$
+SELECT detail->'flow'->'query'->>'text', detail->'flow'->'query'->'streams', detail->'flow'->>'reads' FROM pipeline_internal.parse($$
 CREATE STREAMING TABLE t AS SELECT * FROM STREAM a.b.c;
 CREATE STREAMING TABLE t AS SELECT * FROM STREAM `odd name` AS x;
 CREATE STREAMING TABLE t AS SELECT * FROM STREAM x WITH (skipChangeCommits, startingVersion = 3, ignoreDeletes => FALSE, 'k' = 'v') y;
@@ -127,7 +127,8 @@ CREATE STREAMING TABLE t AS SELECT * FROM (STREAM x JOIN y USING (id)), LATERAL 
 CREATE STREAMING TABLE t AS SELECT * FROM stream, stream.s, "stream" t, x stream WHERE stream(1) IS DISTINCT FROM stream;
 CREATE STREAMING TABLE t AS SELECT extract(year FROM live.x), trim(FROM live.y) FROM live.z;
 CREATE STREAMING TABLE t AS SELECT *, _metadata.file_path AS p FROM STREAM read_files("/landing/x", format => "csv", header => true, `cloudFiles.inferColumnTypes` => 'true', maxFilesPerTrigger => 10);
-CREATE STREAMING TABLE t AS SELECT * FROM STREAM(cloud_files('/landing', 'json', map('cloudFiles.schemaHints', 'a INT')));
+CREATE STREAMING TABLE t AS SELECT * FROM STREAM(cloud_files('/landing', 'json', map('cloudFiles.schemaHints', 'a INT'))) WITH (x = 'y');
+CREATE MATERIALIZED VIEW m AS SELECT * FROM read_files('/x', maxBytes => -1, ratio => 1.5, flag => FALSE), pipeline.read_files("/y") y;
 $$);
 
 -- 4. Flows, change data capture
@@ -204,6 +205,10 @@ SELECT nvl(k, 'x'), ifnull(v, 0), if(v > 1, 1, 2), nvl2(k, 1, 2), isnull(k), isn
 	datediff(ts, ts), date_add(ts, 3), date_sub(ts, 1), to_date(k), locate('a', k), instr(k, 'a'), ucase(k), len(k) FROM a;
 SELECT count_if(v > 1), mean(v), array_contains(array('a', 'b'), 'b'), size(array(1)), struct(1, 'x'), r'\d+' FROM a;
 SELECT explode(tags) FROM b;
+SELECT iff(true, 1, 2), quarter(ts), month(ts), day(ts), dayofmonth(ts), dayofyear(ts), hour(ts), minute(ts), charindex('a', a.k), lcase(a.k),
+	array_size(tags), to_timestamp(a.k), to_timestamp(3) FROM a, b;
+SELECT std(v), count(rand()), count(uuid()), CAST(1 AS BYTE), CAST(1 AS DEC) FROM a;
+SELECT current_time() IS NULL, localtimestamp() IS NULL, current_user() IS NULL;
 SELECT j:x, j:Order.items[0]['a b'], a.j:n::int FROM a WHERE j:x.y == 'z' GROUP BY j:x, j, id;
 SELECT id FROM a MINUS SELECT id FROM b;
 MERGE INTO a t USING b s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.k = s.k, v = 1
@@ -313,14 +318,16 @@ SELECT refused(s) FROM (VALUES
 	('MERGE WITH SCHEMA EVOLUTION INTO t USING s ON true WHEN MATCHED THEN DELETE'),
 	('SELECT * FROM a LEFT ANTI JOIN b ON true'), ('SELECT * FROM a SEMI JOIN b ON true'),
 	('SELECT * FROM a LATERAL VIEW explode(x) t AS y'),
-	('SELECT * FROM a PIVOT (sum(x) FOR y IN (1))'),
+	('SELECT * FROM a PIVOT (sum(x) FOR y IN (1))'), ('SELECT * FROM a UNPIVOT (x FOR y IN (b, c))'),
 	('SELECT * FROM a TIMESTAMP AS OF ''2026-01-01'''), ('SELECT * FROM a VERSION AS OF 3'),
-	('CREATE VIEW v AS SELECT * FROM a SORT BY x'),
+	('CREATE VIEW v AS SELECT * FROM a SORT BY x'), ('CREATE VIEW v AS SELECT * FROM a DISTRIBUTE BY x'),
+	('CREATE VIEW v AS SELECT * FROM a CLUSTER BY x'),
 	('SELECT a DIV b'), ('SELECT * REPLACE (1 AS a) FROM t'), ('SELECT j:a[*] FROM t'),
 	('CREATE STREAMING TABLE t AS SELECT * FROM STREAM(SELECT 1)'),
 	('CREATE STREAMING TABLE t AS SELECT * FROM STREAM generate_series(1, 3)'),
 	('CREATE STREAMING TABLE t AS SELECT * FROM STREAM x TABLESAMPLE system (1)'),
-	('CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => ''x'')')
+	('CREATE STREAMING TABLE t AS SELECT * FROM STREAM read_kafka(subscribe => ''x'')'),
+	('SELECT * FROM read_kinesis()'), ('SELECT * FROM read_pubsub()'), ('SELECT * FROM read_pulsar()')
 ) AS x(s);
 
 -- 11. Mistakes

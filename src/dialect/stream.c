@@ -323,7 +323,7 @@ constant_text(PlnSql *sql, Node *arg, int location)
 	return NULL;
 }
 
-/* cloudFiles.x and x are one option. */
+/* cloudFiles.x and x are one option; case does not matter. */
 static char *
 option_name(const char *name)
 {
@@ -331,7 +331,7 @@ option_name(const char *name)
 
 	if (pg_strncasecmp(name, prefix, strlen(prefix)) == 0)
 		name += strlen(prefix);
-	return pstrdup(name);
+	return asc_tolower(name, strlen(name));
 }
 
 static Node *
