@@ -1,4 +1,4 @@
-/* pipeline--1.0.sql: install script of the extension pipeline, SQL version 1.0 */
+-- pipeline--1.0.sql: install script of the extension pipeline, SQL version 1.0
 
 -- complain if the script is read by psql instead of CREATE EXTENSION
 \echo Use "CREATE EXTENSION pipeline" to load this file. \quit
@@ -95,6 +95,7 @@ CREATE TABLE pipeline_internal.flow_inputs (
 	ordinal integer NOT NULL,
 	relid regclass,
 	name text NOT NULL,
+	streaming boolean,
 	PRIMARY KEY (flow_id, ordinal)
 );
 CREATE INDEX flow_inputs_relid_idx ON pipeline_internal.flow_inputs (relid);
@@ -179,7 +180,7 @@ CREATE TABLE pipeline_internal.updates (
 	noop_runs integer NOT NULL DEFAULT 0,
 	last_at timestamptz
 );
-CREATE INDEX updates_pipeline_idx ON pipeline_internal.updates (pipeline_id, seq);
+CREATE UNIQUE INDEX updates_pipeline_idx ON pipeline_internal.updates (pipeline_id, seq);
 CREATE INDEX updates_open_idx ON pipeline_internal.updates (pipeline_id) WHERE ended_at IS NULL;
 COMMENT ON TABLE pipeline_internal.updates IS 'runs of pipelines';
 
@@ -364,15 +365,6 @@ AS 'MODULE_PATHNAME', 'pipeline_graph';
 COMMENT ON FUNCTION pipeline.graph(text, text) IS
 	'the datasets of a pipeline and what they read, as text, mermaid or dot';
 
-CREATE FUNCTION pipeline.dependents(
-	source regclass,
-	OUT dataset text, OUT kind text, OUT pipeline text, OUT depth integer, OUT state text)
-RETURNS SETOF record
-LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 10
-AS 'MODULE_PATHNAME', 'pipeline_dependents';
-COMMENT ON FUNCTION pipeline.dependents(regclass) IS
-	'datasets that read a relation, directly or through other datasets';
-
 CREATE FUNCTION pipeline.check_setup(OUT "check" text, OUT ok boolean, OUT what_to_type text)
 RETURNS SETOF record
 LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE ROWS 10
@@ -462,10 +454,317 @@ CREATE TRUSTED LANGUAGE pipeline
 COMMENT ON LANGUAGE pipeline IS 'declarative data pipelines';
 
 -- ---------------------------------------------------------------------------
+-- 5. Views
+-- ---------------------------------------------------------------------------
+
+-- The views read our tables with the rights of their owner and filter by those of the user:
+-- the owner sees everything of his; pg_read_all_stats all but SQL texts, messages that may hold
+-- data of rows, and places of files; EXECUTE on a pipeline shows its updates, SELECT on a dataset its
+-- state and counts.
+
+-- 5.1 Who may see what
+
+CREATE VIEW pipeline_internal.pipeline_access WITH (security_barrier) AS
+SELECT p.id, p.uid, p.schema_name, p.name, p.standalone, p.dropped, p.source, p.created_at,
+	pg_catalog.format('%I.%I', p.schema_name, p.name) AS pipeline,
+	o.owner::regrole AS owner,
+	pg_catalog.pg_has_role(o.owner, 'USAGE') AS is_owner,
+	pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE') AS sees_all,
+	coalesce(x.may_run, false) AS may_run
+FROM pipeline_internal.pipelines p
+LEFT JOIN LATERAL (
+	SELECT f.proowner, pg_catalog.has_function_privilege(f.oid, 'EXECUTE') AS may_run
+	FROM pg_catalog.pg_proc f
+	JOIN pg_catalog.pg_namespace n ON n.oid = f.pronamespace
+	JOIN pg_catalog.pg_language l ON l.oid = f.prolang
+	WHERE NOT p.standalone AND NOT p.dropped AND l.lanname = 'pipeline'
+		AND n.nspname = p.schema_name AND f.proname = p.name
+	LIMIT 1) x ON true
+LEFT JOIN LATERAL (
+	SELECT c.relowner
+	FROM pipeline_internal.datasets d
+	JOIN pg_catalog.pg_class c ON c.oid = d.relid
+	WHERE p.standalone AND d.pipeline_id = p.id
+	LIMIT 1) r ON true
+CROSS JOIN LATERAL (SELECT coalesce(x.proowner, r.relowner, p.owner) AS owner) o;
+COMMENT ON VIEW pipeline_internal.pipeline_access IS 'pipelines with the rights that the current user has on them';
+
+CREATE VIEW pipeline_internal.dataset_access WITH (security_barrier) AS
+SELECT d.*, p.pipeline, p.standalone, p.dropped AS pipeline_dropped,
+	pg_catalog.format('%I.%I', d.schema_name, d.name) AS dataset,
+	coalesce(c.relowner, p.owner)::regrole AS owner,
+	p.is_owner OR coalesce(pg_catalog.pg_has_role(c.relowner, 'USAGE'), false) AS is_owner,
+	p.sees_all,
+	coalesce(pg_catalog.has_table_privilege(c.oid, 'SELECT'), false) AS may_read
+FROM pipeline_internal.datasets d
+JOIN pipeline_internal.pipeline_access p ON p.id = d.pipeline_id
+LEFT JOIN pg_catalog.pg_class c ON c.oid = d.relid;
+COMMENT ON VIEW pipeline_internal.dataset_access IS 'datasets with the rights that the current user has on them';
+
+-- A session lock, or one of the transaction, is held on the pipeline while an update runs.
+CREATE VIEW pipeline_internal.running_pipelines WITH (security_barrier) AS
+SELECT DISTINCT l.objid::bigint AS lock_id
+FROM pg_catalog.pg_locks l
+JOIN pg_catalog.pg_database b ON b.oid = l.database
+WHERE l.locktype = 'object' AND l.granted AND l.mode = 'ExclusiveLock'
+	AND b.datname = pg_catalog.current_database()
+	AND l.classid = 'pipeline_internal.pipelines'::regclass;
+COMMENT ON VIEW pipeline_internal.running_pipelines IS 'low 32 bits of the ids of pipelines that are being updated';
+
+-- The last update of each dataset that did not leave it out.
+CREATE VIEW pipeline_internal.latest_outcomes WITH (security_barrier) AS
+SELECT DISTINCT ON (o.dataset_id) o.*
+FROM pipeline_internal.update_datasets o
+WHERE o.state <> 'EXCLUDED'
+ORDER BY o.dataset_id, o.recorded_at DESC;
+COMMENT ON VIEW pipeline_internal.latest_outcomes IS 'what came of the last update of each dataset';
+
+-- 5.2 Definitions
+
+CREATE VIEW pipeline.pipelines WITH (security_barrier) AS
+SELECT p.pipeline, p.uid AS pipeline_id, p.owner,
+	CASE WHEN p.standalone THEN 'DATASET' ELSE 'PROCEDURE' END AS kind,
+	(SELECT pg_catalog.count(*) FROM pipeline_internal.datasets d WHERE d.pipeline_id = p.id) AS datasets,
+	CASE WHEN p.dropped THEN 'DROPPED'
+		WHEN r.lock_id IS NOT NULL THEN 'RUNNING'
+		ELSE 'IDLE' END AS state,
+	u.id AS last_update_id, u.state AS last_update_state, u.started_at AS last_started_at,
+	coalesce(u.last_at, u.ended_at) AS last_ended_at,
+	CASE WHEN p.is_owner THEN p.source END AS source
+FROM pipeline_internal.pipeline_access p
+LEFT JOIN pipeline_internal.running_pipelines r ON r.lock_id = p.id & 4294967295
+LEFT JOIN LATERAL (
+	SELECT x.* FROM pipeline_internal.updates x
+	WHERE x.pipeline_id = p.id AND x.ended_at IS NOT NULL
+	ORDER BY x.seq DESC LIMIT 1) u ON true
+WHERE p.is_owner OR p.sees_all OR p.may_run;
+COMMENT ON VIEW pipeline.pipelines IS 'pipelines that the current user may see';
+
+CREATE VIEW pipeline.datasets WITH (security_barrier) AS
+SELECT d.dataset, d.kind, d.relid AS relation, d.pipeline, d.owner,
+	d.state, d.state_reason, d.state_since, d.policy AS refresh_policy,
+	o.state AS last_update_state, d.last_refresh_type, d.last_refreshed_at, d.last_rows,
+	d.last_update_id, d.quarantine, d.comment,
+	CASE WHEN d.is_owner THEN d.properties END AS properties,
+	CASE WHEN d.is_owner THEN d.query END AS query,
+	CASE WHEN d.is_owner THEN d.definition END AS definition
+FROM pipeline_internal.dataset_access d
+LEFT JOIN pipeline_internal.latest_outcomes o ON o.dataset_id = d.id
+WHERE d.is_owner OR d.sees_all OR d.may_read;
+COMMENT ON VIEW pipeline.datasets IS 'datasets that the current user may see, with their last refresh';
+
+CREATE VIEW pipeline.flows WITH (security_barrier) AS
+SELECT f.name AS flow, d.dataset, d.pipeline, f.uid AS flow_id, f.kind, f.once, f.once_done,
+	f.batch_id,
+	ARRAY(SELECT i.name FROM pipeline_internal.flow_inputs i
+		WHERE i.flow_id = f.id AND (d.is_owner OR i.relid IS NOT NULL)
+		ORDER BY i.ordinal) AS inputs,
+	CASE WHEN d.is_owner THEN f.query END AS query
+FROM pipeline_internal.flows f
+JOIN pipeline_internal.dataset_access d ON d.id = f.dataset_id
+WHERE d.is_owner OR d.sees_all OR d.may_read;
+COMMENT ON VIEW pipeline.flows IS 'what writes into the datasets';
+
+CREATE VIEW pipeline.expectations WITH (security_barrier) AS
+SELECT d.dataset, e.name AS expectation, e.action,
+	CASE e.threshold_kind
+		WHEN 'PERCENT' THEN e.threshold || ' PERCENT'
+		WHEN 'ROWS' THEN e.threshold || ' ROWS' END AS fail_above,
+	e.origin, d.pipeline,
+	CASE WHEN d.is_owner THEN e.condition END AS condition
+FROM pipeline_internal.expectations e
+JOIN pipeline_internal.dataset_access d ON d.id = e.dataset_id
+WHERE d.is_owner OR d.sees_all OR d.may_read;
+COMMENT ON VIEW pipeline.expectations IS 'conditions on the rows of the datasets';
+
+CREATE VIEW pipeline.lineage WITH (security_barrier) AS
+SELECT i.name AS upstream, d.dataset AS downstream, f.name AS via,
+	CASE WHEN i.relid IS NULL AND i.streaming IS NULL THEN 'FILES'
+		WHEN coalesce(i.streaming, d.kind = 'STREAMING_TABLE') THEN 'STREAM'
+		ELSE 'BATCH' END AS mode,
+	i.relid AS upstream_relation, d.relid AS downstream_relation, d.pipeline
+FROM pipeline_internal.flow_inputs i
+JOIN pipeline_internal.flows f ON f.id = i.flow_id
+JOIN pipeline_internal.dataset_access d ON d.id = f.dataset_id
+WHERE d.is_owner OR ((d.sees_all OR d.may_read) AND i.relid IS NOT NULL)
+UNION ALL
+SELECT DISTINCT coalesce(u.schema_name || '.' || u.name, s.nspname || '.' || c.relname), d.dataset,
+	d.name, 'VIEW', c.oid::regclass, d.relid, d.pipeline
+FROM pipeline_internal.dataset_access d
+JOIN pg_catalog.pg_rewrite w ON w.ev_class = d.relid
+JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_rewrite'::regclass AND p.objid = w.oid
+	AND p.refclassid = 'pg_catalog.pg_class'::regclass AND p.refobjid <> d.relid
+JOIN pg_catalog.pg_class c ON c.oid = p.refobjid
+JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
+LEFT JOIN pipeline_internal.datasets u ON u.relid = c.oid
+WHERE d.kind = 'VIEW' AND (d.is_owner OR d.sees_all OR d.may_read);
+COMMENT ON VIEW pipeline.lineage IS 'which dataset reads what';
+
+-- 5.3 Runs
+
+CREATE VIEW pipeline.updates WITH (security_barrier) AS
+SELECT u.id AS update_id, p.pipeline,
+	CASE WHEN u.ended_at IS NULL AND r.lock_id IS NULL THEN 'FAILED' ELSE u.state END AS state,
+	u.cause, u.run_as, u.started_at, u.ended_at,
+	coalesce(u.ended_at, CASE WHEN r.lock_id IS NOT NULL THEN pg_catalog.clock_timestamp() END)
+		- u.started_at AS duration,
+	u.noop_runs, u.last_at, u.full_refresh, u.validate_only, u.selection,
+	CASE WHEN u.ended_at IS NULL AND r.lock_id IS NULL THEN 'server process lost'
+		WHEN p.is_owner THEN u.message END AS message
+FROM pipeline_internal.updates u
+JOIN pipeline_internal.pipeline_access p ON p.id = u.pipeline_id
+LEFT JOIN pipeline_internal.running_pipelines r ON r.lock_id = p.id & 4294967295
+WHERE p.is_owner OR p.sees_all OR p.may_run;
+COMMENT ON VIEW pipeline.updates IS
+	'runs of pipelines; updates in a row that found nothing new are one row with noop_runs and last_at';
+
+CREATE VIEW pipeline.progress WITH (security_barrier) AS
+SELECT p.pipeline, u.id AS update_id, u.state, u.started_at,
+	pg_catalog.clock_timestamp() - u.started_at AS elapsed,
+	o.completed, o.failed, o.skipped,
+	greatest(n.flows - o.recorded, 0) AS remaining, o.latest, o.latest_at
+FROM pipeline_internal.updates u
+JOIN pipeline_internal.pipeline_access p ON p.id = u.pipeline_id
+JOIN pipeline_internal.running_pipelines r ON r.lock_id = p.id & 4294967295
+CROSS JOIN LATERAL (
+	SELECT pg_catalog.count(*) FILTER (WHERE x.state = 'COMPLETED') AS completed,
+		pg_catalog.count(*) FILTER (WHERE x.state = 'FAILED') AS failed,
+		pg_catalog.count(*) FILTER (WHERE x.state = 'SKIPPED') AS skipped,
+		pg_catalog.count(*) AS recorded,
+		(pg_catalog.array_agg(x.dataset_name ORDER BY x.recorded_at DESC))[1] AS latest,
+		pg_catalog.max(x.recorded_at) AS latest_at
+	FROM pipeline_internal.update_datasets x WHERE x.update_id = u.id) o
+CROSS JOIN LATERAL (
+	SELECT pg_catalog.count(*) AS flows
+	FROM pipeline_internal.flows f
+	JOIN pipeline_internal.datasets d ON d.id = f.dataset_id
+	WHERE d.pipeline_id = p.id AND d.state = 'ACTIVE') n
+WHERE u.ended_at IS NULL AND (p.is_owner OR p.sees_all OR p.may_run);
+COMMENT ON VIEW pipeline.progress IS 'updates that are running now';
+
+CREATE VIEW pipeline.quality WITH (security_barrier) AS
+SELECT o.recorded_at AS ended_at, o.update_id, coalesce(q.dataset, d.dataset, o.dataset_name) AS dataset,
+	q.name AS expectation, q.action, q.passed, q.failed,
+	CASE WHEN q.action IN ('DROP', 'QUARANTINE') THEN q.failed ELSE 0 END AS dropped,
+	pg_catalog.round(q.passed::numeric / nullif(q.passed + q.failed, 0), 6) AS pass_rate
+FROM pipeline_internal.update_datasets o
+CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(o.quality)
+	AS q (dataset text, name text, action text, passed bigint, failed bigint)
+LEFT JOIN pipeline_internal.dataset_access d ON d.id = o.dataset_id
+LEFT JOIN pipeline_internal.updates u ON d.id IS NULL AND u.id = o.update_id
+LEFT JOIN pipeline_internal.pipeline_access p ON p.id = u.pipeline_id
+WHERE o.state = 'COMPLETED'
+	AND (d.is_owner OR d.sees_all OR d.may_read OR p.is_owner OR p.sees_all);
+COMMENT ON VIEW pipeline.quality IS
+	'counts of each expectation in each update; dropped counts the rows that it kept out';
+
+CREATE VIEW pipeline.problems WITH (security_barrier) AS
+-- datasets whose last update failed
+SELECT d.dataset AS object, o.recorded_at AS since, o.sqlstate,
+	CASE WHEN d.is_owner THEN pg_catalog.concat_ws(' ', o.message, o.detail)
+		ELSE 'update failed' END AS message,
+	CASE WHEN d.is_owner AND o.hint IS NOT NULL THEN o.hint
+		WHEN d.standalone THEN pg_catalog.format('CALL pipeline.refresh(%L);', d.dataset)
+		ELSE pg_catalog.format('CALL pipeline.run_update(%L, failed_only => true);', d.pipeline)
+		END AS what_to_type
+FROM pipeline_internal.dataset_access d
+JOIN pipeline_internal.latest_outcomes o ON o.dataset_id = d.id AND o.state = 'FAILED'
+WHERE d.state = 'ACTIVE' AND (d.is_owner OR d.sees_all OR d.may_read)
+UNION ALL
+-- datasets that nothing fills any more
+SELECT d.dataset, d.state_since, '55000', pg_catalog.concat_ws(': ', d.state, d.state_reason),
+	CASE WHEN d.relid IS NULL THEN NULL
+		WHEN d.state = 'SUSPENDED'
+			THEN pg_catalog.format('CALL pipeline.refresh(%L, full_refresh => true);', d.dataset)
+		ELSE pg_catalog.format('DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
+			WHEN 'MATERIALIZED_VIEW' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, d.dataset) END
+FROM pipeline_internal.dataset_access d
+WHERE d.state <> 'ACTIVE' AND (d.is_owner OR d.sees_all OR d.may_read)
+UNION ALL
+-- updates that failed before any dataset did: definitions, lost processes
+SELECT p.pipeline, coalesce(u.ended_at, u.started_at), NULL,
+	CASE WHEN u.ended_at IS NULL THEN 'server process lost'
+		WHEN p.is_owner THEN u.message ELSE 'update failed' END,
+	pg_catalog.format('CALL pipeline.run_update(%L);', p.pipeline)
+FROM pipeline_internal.pipeline_access p
+CROSS JOIN LATERAL (
+	SELECT x.* FROM pipeline_internal.updates x
+	WHERE x.pipeline_id = p.id ORDER BY x.seq DESC LIMIT 1) u
+LEFT JOIN pipeline_internal.running_pipelines r ON r.lock_id = p.id & 4294967295
+WHERE NOT p.dropped AND (p.is_owner OR p.sees_all OR p.may_run)
+	AND (u.state = 'FAILED' OR (u.ended_at IS NULL AND r.lock_id IS NULL))
+	AND NOT EXISTS (SELECT FROM pipeline_internal.update_datasets o
+		WHERE o.update_id = u.id AND o.state = 'FAILED')
+UNION ALL
+-- files that could not be read
+SELECT d.dataset, pg_catalog.max(l.recorded_at), '22P04',
+	CASE WHEN d.is_owner THEN pg_catalog.format('%s files could not be read, the last: %s: %s', pg_catalog.count(*),
+			(pg_catalog.array_agg(l.path ORDER BY l.recorded_at DESC))[1],
+			(pg_catalog.array_agg(l.error ORDER BY l.recorded_at DESC))[1])
+		ELSE pg_catalog.format('%s files could not be read', pg_catalog.count(*)) END,
+	pg_catalog.format('CALL pipeline.refresh(%L);', d.dataset)
+FROM pipeline_internal.files l
+JOIN pipeline_internal.flows f ON f.id = l.flow_id
+JOIN pipeline_internal.dataset_access d ON d.id = f.dataset_id
+WHERE l.state = 'FAILED' AND (d.is_owner OR d.sees_all OR d.may_read)
+GROUP BY d.dataset, d.is_owner;
+COMMENT ON VIEW pipeline.problems IS 'what needs a person, and what to type';
+
+-- 5.4 Views of other parts
+-- @include sql_snippets/views.sql
+
+-- 5.5 Functions over views
+
+CREATE FUNCTION pipeline.dependents(
+	source regclass,
+	OUT dataset text, OUT kind text, OUT pipeline text, OUT depth integer, OUT state text)
+RETURNS SETOF record
+LANGUAGE sql STABLE STRICT PARALLEL SAFE ROWS 10
+BEGIN ATOMIC
+	WITH RECURSIVE below (relation, depth) AS (
+		SELECT source::oid, 0
+		UNION
+		SELECT l.downstream_relation::oid, b.depth + 1
+		FROM below b
+		JOIN pipeline.lineage l ON l.upstream_relation = b.relation
+		-- a query cannot be deeper than there are datasets
+		WHERE b.depth <= (SELECT count(*) FROM pipeline.datasets)
+	)
+	SELECT d.dataset, d.kind, d.pipeline, min(b.depth), d.state
+	FROM below b
+	JOIN pipeline.datasets d ON d.relation = b.relation
+	WHERE b.depth > 0
+	GROUP BY d.dataset, d.kind, d.pipeline, d.state
+	ORDER BY min(b.depth), d.dataset;
+END;
+COMMENT ON FUNCTION pipeline.dependents(regclass) IS
+	'datasets that read a relation, directly or through other datasets';
+
+-- ---------------------------------------------------------------------------
+-- 6. Event triggers
+-- ---------------------------------------------------------------------------
+
+CREATE EVENT TRIGGER pipeline_sql_drop ON sql_drop
+	EXECUTE FUNCTION pipeline_internal.on_sql_drop();
+ALTER EVENT TRIGGER pipeline_sql_drop ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER pipeline_sql_drop IS
+	'data pipelines: datasets, sources and pipelines that are dropped';
+
+CREATE EVENT TRIGGER pipeline_ddl_command_end ON ddl_command_end
+	WHEN tag IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
+		'ALTER PROCEDURE', 'ALTER ROUTINE', 'ALTER FUNCTION',
+		'CREATE PROCEDURE', 'CREATE FUNCTION')
+	EXECUTE FUNCTION pipeline_internal.on_ddl_command_end();
+ALTER EVENT TRIGGER pipeline_ddl_command_end ENABLE ALWAYS;
+COMMENT ON EVENT TRIGGER pipeline_ddl_command_end IS
+	'data pipelines: datasets and pipelines that are renamed, moved or given away';
+
+-- ---------------------------------------------------------------------------
 -- 7. Grants
 -- ---------------------------------------------------------------------------
 
 GRANT USAGE ON SCHEMA pipeline TO PUBLIC;
+GRANT SELECT ON ALL TABLES IN SCHEMA pipeline TO PUBLIC;
 -- Functions of pipeline_internal: the schema gives no USAGE, and they give no EXECUTE.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pipeline_internal FROM PUBLIC;
 

@@ -328,7 +328,9 @@ pln_event_user_action(const PlnOrigin *origin, const char *action)
 	pln_json_int(&json, "user_id", GetUserId());
 	pln_json_close(&json, '}');
 	pln_event(origin, "INFO", "user_action",
-			  psprintf("User '%s' performed %s.", user, action), json.data, NULL);
+			  origin->dataset == NULL ? psprintf("User '%s' performed %s.", user, action) :
+			  psprintf("User '%s' performed %s on '%s'.", user, action,
+					   pln_dataset_display_name(origin->dataset)), json.data, NULL);
 }
 
 void
@@ -474,6 +476,17 @@ append_metrics(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outco
 	pln_json_close(json, '}');
 }
 
+/* Rules of a temporary view are counted where the view is read. */
+static char *
+quality_dataset(const PlnOrigin *origin, const PlnOutcome *outcome,
+				const PlnQualityCount *count)
+{
+	if (count->dataset != NULL)
+		return psprintf("%s.%s", quote_identifier(get_database_name(MyDatabaseId)),
+						count->dataset);
+	return origin->dataset == NULL ? outcome->dataset_name : dataset_full_name(origin->dataset);
+}
+
 static void
 append_quality(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outcome)
 {
@@ -494,8 +507,7 @@ append_quality(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outco
 
 		pln_json_open(json, NULL, '{');
 		pln_json_text(json, "name", count->name);
-		pln_json_text(json, "dataset", origin->dataset == NULL ? outcome->dataset_name :
-					  dataset_full_name(origin->dataset));
+		pln_json_text(json, "dataset", quality_dataset(origin, outcome, count));
 		pln_json_int(json, "passed_records", count->passed);
 		pln_json_int(json, "failed_records", count->failed);
 		pln_json_close(json, '}');

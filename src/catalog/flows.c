@@ -200,6 +200,26 @@ pln_flow_set_inputs(int64 flow_id, List *input_relids, List *input_names)
 		" FROM unnest($2, $3) WITH ORDINALITY AS u (relid, name, ordinal)", &args);
 }
 
+void
+pln_flow_mark_streams(int64 flow_id, List *stream_relids)
+{
+	PlnArgs		args;
+	int			n = list_length(stream_relids);
+	Datum	   *relids = palloc(sizeof(Datum) * Max(n, 1));
+	int			i;
+
+	for (i = 0; i < n; i++)
+		relids[i] = ObjectIdGetDatum(list_nth_oid(stream_relids, i));
+	pln_args_init(&args);
+	pln_args_int8(&args, flow_id);
+	pln_args_datum(&args, OIDARRAYOID,
+				   PointerGetDatum(construct_array(relids, n, OIDOID, sizeof(Oid), true,
+												   TYPALIGN_INT)), false);
+	(void) pln_spi_run_args(
+		"UPDATE pipeline_internal.flow_inputs SET streaming = relid = ANY ($2)"
+		" WHERE flow_id = $1 AND relid IS NOT NULL", &args);
+}
+
 List *
 pln_flow_inputs(int64 flow_id, List **input_names)
 {

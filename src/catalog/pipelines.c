@@ -14,8 +14,15 @@
 #include "base/spi.h"
 #include "catalog/pipelines.h"
 
+/* The owner as it is now: REASSIGN OWNED changes it without an event trigger. */
 #define PIPELINE_COLUMNS \
-	"id, uid, schema_name, name, standalone, owner, source, settings, parameters, dropped"
+	"p.id, p.uid, p.schema_name, p.name, p.standalone, p.source, p.settings, p.parameters," \
+	" p.dropped, coalesce(CASE WHEN p.dropped THEN NULL WHEN p.standalone THEN" \
+	" (SELECT c.relowner FROM pipeline_internal.datasets d JOIN pg_class c ON c.oid = d.relid" \
+	"  WHERE d.pipeline_id = p.id LIMIT 1) ELSE" \
+	" (SELECT f.proowner FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace" \
+	"  JOIN pg_language l ON l.oid = f.prolang WHERE l.lanname = 'pipeline'" \
+	"  AND n.nspname = p.schema_name AND f.proname = p.name LIMIT 1) END, p.owner) AS owner"
 
 static PlnPipeline *
 pipeline_from_row(PlnRows *rows, uint64 row)
@@ -52,7 +59,7 @@ pln_pipeline_find(const char *schema_name, const char *name)
 	pln_args_text(&args, schema_name);
 	pln_args_text(&args, name);
 	return only_row(pln_spi_run_args(
-		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines"
+		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines p"
 		" WHERE schema_name = $1 AND name = $2"
 		" ORDER BY standalone, dropped, id DESC LIMIT 1", &args));
 }
@@ -67,7 +74,7 @@ pln_pipeline_find_kind(const char *schema_name, const char *name, bool standalon
 	pln_args_text(&args, name);
 	pln_args_bool(&args, standalone);
 	return only_row(pln_spi_run_args(
-		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines"
+		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines p"
 		" WHERE schema_name = $1 AND name = $2 AND standalone = $3"
 		" ORDER BY dropped, id DESC LIMIT 1", &args));
 }
@@ -80,7 +87,7 @@ pln_pipeline_get(int64 id)
 	pln_args_init(&args);
 	pln_args_int8(&args, id);
 	return only_row(pln_spi_run_args(
-		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines WHERE id = $1", &args));
+		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines p WHERE id = $1", &args));
 }
 
 PlnPipeline *
@@ -91,7 +98,7 @@ pln_pipeline_by_uid(const char *uid)
 	pln_args_init(&args);
 	pln_args_text(&args, uid);
 	return only_row(pln_spi_run_args(
-		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines WHERE uid = $1::uuid",
+		"SELECT " PIPELINE_COLUMNS " FROM pipeline_internal.pipelines p WHERE uid = $1::uuid",
 		&args));
 }
 

@@ -144,6 +144,8 @@ quality_json(List *quality)
 		PlnQualityCount *count = lfirst(lc);
 
 		pln_json_open(&json, NULL, '{');
+		if (count->dataset != NULL)
+			pln_json_text(&json, "dataset", count->dataset);
 		pln_json_text(&json, "name", count->name);
 		pln_json_text(&json, "action", count->action);
 		pln_json_int(&json, "passed", count->passed);

@@ -6,7 +6,6 @@
 #define PIPELINE_CATALOG_UPDATES_H
 
 #include "nodes/pg_list.h"
-
 #include "utils/timestamp.h"
 
 typedef struct PlnUpdate
@@ -52,7 +51,7 @@ typedef struct PlnOutcome
 
 typedef struct PlnQualityCount
 {
-	char	   *dataset;		/* temporary view; NULL = the dataset of the flow */
+	char	   *dataset;		/* display name of a temporary view; NULL = the flow's dataset */
 	char	   *name;
 	const char *action;			/* WARN, DROP, QUARANTINE, FAIL */
 	int64		passed;
