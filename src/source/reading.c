@@ -406,6 +406,32 @@ check_counts(PlnReading *r)
 		recover_deleted(r, missing);
 }
 
+static int
+compare_xids(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y ? 1 : 0;
+}
+
+/* Rows of transactions that are left out need not be named. */
+static void
+keep_dead_of_read(PlnPart *part)
+{
+	List	   *dead = NIL;
+	ListCell   *lc;
+
+	foreach(lc, part->dead)
+	{
+		PlnDeadRow *row = lfirst(lc);
+
+		if (bsearch(&row->xid, part->xids, part->nxids, sizeof(uint64), compare_xids) != NULL)
+			dead = lappend(dead, row);
+	}
+	part->dead = dead;
+}
+
 static void
 finish_parts(PlnReading *r)
 {
@@ -421,6 +447,7 @@ finish_parts(PlnReading *r)
 			continue;
 		}
 		pln_part_merge_ranges(part);
+		keep_dead_of_read(part);
 		r->changes->rows += part->rows - (part->old_images ? 0 : list_length(part->dead));
 	}
 }
