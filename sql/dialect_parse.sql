@@ -8,6 +8,7 @@ CREATE EXTENSION IF NOT EXISTS pipeline;
 CREATE SCHEMA dialect_parse;
 SET search_path = dialect_parse, public;
 SET TimeZone = 'UTC';
+SET DateStyle = 'ISO, MDY';
 
 CREATE FUNCTION refused(source text, parameters jsonb DEFAULT '{}') RETURNS text
 LANGUAGE plpgsql AS $$
