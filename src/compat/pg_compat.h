@@ -12,6 +12,12 @@
 #error "pipeline needs PostgreSQL 15 or newer"
 #endif
 
+/* PG16: input functions that report instead of raising; drop the other way with PG15 */
+#if PG_VERSION_NUM >= 160000
+#define PLN_HAVE_SOFT_INPUT
+#include "nodes/miscnodes.h"
+#endif
+
 /* PG17: MERGE has WHEN NOT MATCHED BY SOURCE */
 #define PLN_HAVE_MERGE_BY_SOURCE	(PG_VERSION_NUM >= 170000)
 
