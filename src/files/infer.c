@@ -149,7 +149,7 @@ column_of(Inference *inf, const char *name, int len)
 				(errcode(ERRCODE_TOO_MANY_COLUMNS),
 				 errmsg("files below \"%s\" have more than %d columns", inf->options->path,
 						MAX_COLUMNS),
-				 errhint("Name the columns with schema => '...'; the rest goes to the rescued column.")));
+				 errhint("Name the wanted columns with schema => 'name type, ...'.")));
 	inf->slots[slot] = inf->ncolumns;
 	inf->last = inf->ncolumns++;
 	if (inf->ncolumns > 20 * MAX_COLUMNS)
