@@ -226,6 +226,8 @@ SELECT c->>'name', c->>'source', c->>'type'
 SELECT mode, pipeline_internal.file_schema(dir('evolve'), jsonb_build_object('schemaEvolutionMode', mode), s) = s
 	FROM frozen, unnest('{rescue,none}'::text[]) AS mode;
 SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{"schemaEvolutionMode": "failOnNewColumns"}', s) FROM frozen$$);
+SELECT c->>'name', c->>'type'
+	FROM frozen, jsonb_array_elements(pipeline_internal.file_schema(dir('evolve'), '{"schemaEvolutionMode": "failOnNewColumns", "schemaHints": "new varchar(9), xmin string, qty string"}', s)->'columns') AS c;
 SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{}', '{"columns": 1}')$$);
 SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{}', '{"format": "json", "columns": [{"name": "x"}]}')$$);
 
