@@ -41,7 +41,7 @@ CREATE FUNCTION counts(name text, options jsonb DEFAULT '{}')
 CREATE FUNCTION read(name text, options jsonb DEFAULT '{}') RETURNS SETOF text
 	LANGUAGE plpgsql AS
 	$$BEGIN RETURN QUERY EXECUTE (SELECT format(
-		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline_internal.read_files(%L, %L) AS r (%s)',
+		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline.read_files(%L, %L) AS r (%s)',
 		dir(name), options, schema_of(name, options))); END$$;
 SELECT sh('rm -rf files_json');
 
@@ -65,7 +65,7 @@ SELECT put('numbers/a.json', $J${"big": 9223372036854775807, "huge": 92233720368
 {"big": -9223372036854775808, "huge": 1, "d": 2.50, "long": 1.5, "mix": 1.25, "id": 1.5, "n": NaN}
 $J$);
 SELECT schema_of('numbers');
-SELECT big, huge, d, long, mix, id, n FROM pipeline_internal.read_files(dir('numbers'), '{}')
+SELECT big, huge, d, long, mix, id, n FROM pipeline.read_files(dir('numbers'), '{}')
 	AS (big bigint, huge numeric, d float8, long numeric, mix float8, id numeric, n float8);
 
 -- conflicts become text, and text keeps the spelling
@@ -128,7 +128,7 @@ SELECT put('zero/a.json', $J${"id": 1, "s": "a\u0000b", "o": {"k": "\ud800"}, "o
 $J$);
 SELECT * FROM read('zero');
 SELECT count(*) FILTER (WHERE f.s IS NULL), count(*) FILTER (WHERE f.o IS NULL)
-	FROM pipeline_internal.read_files(dir('zero'), '{"schema": "s string, o variant"}') AS f (s text, o jsonb);
+	FROM pipeline.read_files(dir('zero'), '{"schema": "s string, o variant"}') AS f (s text, o jsonb);
 
 -- ---- malformed records ----
 SELECT put('bad/a.json', $J${"id": 1}
@@ -152,7 +152,7 @@ SELECT * FROM counts('worse');
 -- nesting beyond the limit is malformed, not an error
 SELECT put('deep/a.json', '{"id": 1, "a": ' || repeat('[', 499) || repeat(']', 499) || '}'
 	|| E'\n{"id": 2, "a": ' || repeat('[', 100000) || repeat(']', 100000) || E'}\n');
-SELECT id, length(a::text), left(_rescued_data, 40) FROM pipeline_internal.read_files(dir('deep'), '{}')
+SELECT id, length(a::text), left(_rescued_data, 40) FROM pipeline.read_files(dir('deep'), '{}')
 	AS (id bigint, a jsonb, _rescued_data text);
 SELECT * FROM counts('deep', '{"maxNestingDepth": 10}');
 -- bytes that are no UTF-8, and a NUL
@@ -190,8 +190,8 @@ SELECT * FROM read('ends');
 SELECT * FROM counts('ends');
 -- a record longer than any buffer, in both layouts
 SELECT put('long/a.json', '{"id": 1, "s": "' || repeat('x', 3000000) || E'"}\n{"id": 2, "s": "y"}');
-SELECT id, length(s) FROM pipeline_internal.read_files(dir('long'), '{}') AS (id bigint, s text);
-SELECT id, length(s) FROM pipeline_internal.read_files(dir('long'), '{"multiLine": true}') AS (id bigint, s text);
+SELECT id, length(s) FROM pipeline.read_files(dir('long'), '{}') AS (id bigint, s text);
+SELECT id, length(s) FROM pipeline.read_files(dir('long'), '{"multiLine": true}') AS (id bigint, s text);
 -- compressed, also in several members, truncated, and damaged
 SELECT sh($$cd files_json && mkdir gz && printf '{"id": 1}\n' | gzip > gz/a.json.gz && printf '{"id": 2}\n{"id": 3}\n' | gzip >> gz/a.json.gz$$);
 SELECT * FROM read('gz');
@@ -209,7 +209,7 @@ SELECT put('parcels/a.json', $J${"scan_id": 1, "weight_kg": 2.50}
 {"scan_id": 9, "weight_kg": null}
 $J$);
 SELECT scan_id, weight_kg, weight_kg::numeric(10,2)
-	FROM pipeline_internal.read_files(dir('parcels'), '{}') AS (scan_id bigint, weight_kg float8);
+	FROM pipeline.read_files(dir('parcels'), '{}') AS (scan_id bigint, weight_kg float8);
 
 -- ---- the frozen schema ----
 SELECT put('evolve/1.json', '{"id": 1, "qty": 5, "Amount": 1.5}');

@@ -41,7 +41,7 @@ CREATE FUNCTION counts(name text, options jsonb DEFAULT '{}')
 CREATE FUNCTION read(name text, options jsonb DEFAULT '{}') RETURNS SETOF text
 	LANGUAGE plpgsql AS
 	$$BEGIN RETURN QUERY EXECUTE (SELECT format(
-		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline_internal.read_files(%L, %L) AS r (%s)',
+		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline.read_files(%L, %L) AS r (%s)',
 		dir(name), options, schema_of(name, options))); END$$;
 SELECT sh('rm -rf files_list');
 CREATE FUNCTION names(path text, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
@@ -76,7 +76,7 @@ SELECT names('a', '{"modifiedBefore": "2001-02-03T04:05:07Z"}'), names('a', '{"m
 SELECT names('a', '{"modifiedAfter": "2001-02-03T04:05:06Z", "modifiedBefore": "2020-01-02"}');
 SELECT names('a', '{"minFileAge": "1 days"}');
 SELECT file_modification_time, file_size, file_block_start, file_block_length, hide(file_path), file_name
-	FROM pipeline_internal.read_files(dir('a/m_05.json'), '{"format": "text"}')
+	FROM pipeline.read_files(dir('a/m_05.json'), '{"format": "text"}')
 	AS (file_modification_time timestamptz, file_size int8, file_block_start int8, file_block_length int8, file_path text, file_name text);
 
 -- ---- partitions ----
@@ -125,9 +125,9 @@ SELECT error_of($$SELECT * FROM pipeline.infer_schema('s3://bucket/x')$$);
 SELECT error_of($$SELECT * FROM pipeline.infer_schema('')$$);
 SELECT error_of($$SELECT * FROM pipeline.infer_schema(NULL)$$);
 SELECT column_name FROM pipeline.infer_schema('file://' || dir('f'));
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f')) AS (x int)$$);
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f')) AS (file_size int)$$);
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f'))$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f')) AS (x int)$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f')) AS (file_size int)$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f'))$$);
 
 -- ---- rights ----
 CREATE ROLE regress_pln_files;

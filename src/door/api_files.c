@@ -21,7 +21,7 @@
 #include "files/files.h"
 
 PG_FUNCTION_INFO_V1(pipeline_infer_schema);
-PG_FUNCTION_INFO_V1(pipeline_internal_read_files);
+PG_FUNCTION_INFO_V1(pipeline_read_files);
 PG_FUNCTION_INFO_V1(pipeline_internal_list_files);
 PG_FUNCTION_INFO_V1(pipeline_internal_file_schema);
 
@@ -158,7 +158,7 @@ map_columns(TupleDesc desc, PlnFileSchema *schema)
 
 /* read_files(path text, options jsonb) -> setof record */
 Datum
-pipeline_internal_read_files(PG_FUNCTION_ARGS)
+pipeline_read_files(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc;
 	Tuplestorestate *store = start_rows(fcinfo, &desc);
