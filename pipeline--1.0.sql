@@ -551,6 +551,14 @@ AS 'MODULE_PATHNAME', 'pipeline_internal_list_files';
 COMMENT ON FUNCTION pipeline_internal.list_files(text, jsonb, boolean) IS
 	'files of a path, and the counts of reading them when asked';
 
+CREATE FUNCTION pipeline_internal.file_schema(
+	path text, options jsonb DEFAULT '{}', old jsonb DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'pipeline_internal_file_schema';
+COMMENT ON FUNCTION pipeline_internal.file_schema(text, jsonb, jsonb) IS
+	'columns of a file source as they are frozen, and what new files make of the frozen ones';
+
 CREATE FUNCTION pipeline.check_row(
 	view text, rules text[], actions text[], VARIADIC results boolean[])
 RETURNS boolean
