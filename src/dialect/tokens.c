@@ -291,6 +291,20 @@ in_slice(PlnEmbed *e, int i)
 	return false;
 }
 
+/* Are the tokens [from, to) a target of the SELECT list, without a name? */
+static bool
+is_whole_target(PlnEmbed *e, int from, int to)
+{
+	PlnTrackLevel *level = &e->track.levels[e->track.depth];
+	const PlnToken *before = tok(e, from - 1);
+	const PlnToken *after = tok(e, to);
+
+	return level->query && !level->in_from && level->from_token < 0 &&
+		(before->type == ',' || pln_token_is(before, "select") ||
+		 pln_token_is(before, "distinct")) &&
+		(after->type == ',' || pln_token_is(after, "from"));
+}
+
 /* column:a.b[0] -> ((column)::jsonb #>> '{a,b,0}') */
 static void
 json_path_rule(PlnEmbed *e, int i)
@@ -328,7 +342,9 @@ json_path_rule(PlnEmbed *e, int i)
 	foreach(lc, path)
 		appendStringInfo(&buf, "%s%s", buf.len > 0 ? ", " : "", quote_literal_cstr(lfirst(lc)));
 	e->edit[from].before = "((";
-	e->edit[i].text = psprintf(")::jsonb #>> ARRAY[%s])", buf.data);
+	e->edit[i].text = psprintf(")::jsonb #>> ARRAY[%s])%s%s", buf.data,
+							   is_whole_target(e, from, to) ? " AS " : "",
+							   is_whole_target(e, from, to) ? pln_quote_word(llast(path)) : "");
 	pln_embed_drop(e, i + 1, to);
 }
 

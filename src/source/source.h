@@ -71,9 +71,16 @@ extern PlnReason *pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset
  * on streaming tables (interface §3.8). */
 extern void pln_source_register_own(Oid relid, bool is_streaming_table);
 
+/* Is this one of our trigger functions? Our own writer does not fire such triggers. */
+extern bool pln_is_own_trigger(Oid tgfoid);
+
 /* The relation is gone or no reader is left: drop triggers, logs, headers. */
 extern void pln_source_forget(Oid relid);
 extern void pln_source_forget_if_unread(Oid relid);
+
+/* Retention: remove headers that every reader has passed, start a new log when the current one has
+ * grown, drop drained ones.  In a transaction of its own, after an update committed (C3). */
+extern void pln_source_trim(Oid relid);
 
 /* ---- writing side, for relations of our own ---- */
 
@@ -87,6 +94,9 @@ extern void pln_source_record_everything(Oid relid, const char *reason_code);
 /* ---- reading side ---- */
 
 /*
+ * The caller must not have R open (relcache reference) and be about to read it: pending
+ * statements of this session are recognised by such references (A16).
+ *
  * What changed since the frontier (NULL = never read: kind EVERYTHING, reason CHANGE_SET_MISSING), under
  * the active snapshot; the caller holds at least AccessShareLock on R and has taken the snapshot
  * after it (A5).  Raises 55006 when called while a statement on R is still running in this
@@ -94,6 +104,14 @@ extern void pln_source_record_everything(Oid relid, const char *reason_code);
  */
 extern PlnChanges *pln_source_changes(Oid relid, const PlnFrontier *frontier,
 									  const PlnStreamOptions *options);
+
+/*
+ * The same for a reader that needs only these attributes (plain numbers of R; NULL or with 0
+ * in it: all that are captured now).  Rows that were logged before a column was captured
+ * cannot serve a reader of that column: EVERYTHING.
+ */
+extern PlnChanges *pln_source_changes_of(Oid relid, const PlnFrontier *frontier,
+										 Bitmapset *attnums, const PlnStreamOptions *options);
 
 /*
  * The rows to deliver, as a SELECT whose target list has one entry per attribute of R in order

@@ -1,0 +1,272 @@
+/*
+ * fingerprint.c
+ *	  The capture fingerprint: did something happen to R that fires no trigger?
+ *
+ * Text "1 g=.. i=.. s=.. f=.. a=.. c=n:type:typmod:collation,..." (correctness A6):
+ *
+ *	g	our triggers on R and all that inherit (oid, row version, enabled state)
+ *	i	inheritance and partitions (rows of pg_inherits, with row version)
+ *	s	membership in subscriptions: apply fires no statement triggers
+ *	f	relfilenodes
+ *	a	row versions of the captured columns in pg_attribute
+ *	c	the captured columns
+ *
+ * A different g, i or s means that changes may have been missed.  A different f alone is a
+ * rewrite that keeps the content (VACUUM FULL, CLUSTER, SET TABLESPACE): a rewrite that
+ * changes it (ALTER COLUMN TYPE ... USING) also writes the column's pg_attribute row, and
+ * TRUNCATE has its own trigger.  Columns may be added to c: a wider capture misses nothing.
+ * Without triggers (a materialized view) any new relfilenode is new content.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_attribute.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_subscription_rel.h"
+#include "catalog/pg_trigger.h"
+#include "common/hashfn.h"
+#include "lib/stringinfo.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "source/internal.h"
+
+/* One of the catalogs' row versions: survives freezing, not a new version of the row. */
+#define ROW_VERSION(tuple) HeapTupleHeaderGetRawXmin((tuple)->t_data)
+
+static void
+add_hash(uint64 *hash, uint64 value)
+{
+	*hash = hash_combine64(*hash, hash_bytes_extended((const unsigned char *) &value,
+													  sizeof(value), 0) |
+						   UINT64CONST(1));
+}
+
+static bool
+is_our_trigger(const char *name)
+{
+	return strcmp(name, PLN_TRIGGER_INSERT) == 0 || strcmp(name, PLN_TRIGGER_UPDATE) == 0 ||
+		strcmp(name, PLN_TRIGGER_DELETE) == 0 || strcmp(name, PLN_TRIGGER_TRUNCATE) == 0;
+}
+
+static void
+hash_triggers(uint64 *hash, Oid relid)
+{
+	Relation	rel = table_open(TriggerRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_trigger_tgrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, TriggerRelidNameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
+
+		if (!is_our_trigger(NameStr(form->tgname)))
+			continue;
+		add_hash(hash, form->oid);
+		add_hash(hash, ROW_VERSION(tuple));
+		add_hash(hash, form->tgenabled);
+		add_hash(hash, form->tgfoid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+static void
+hash_inherits(uint64 *hash, Oid relid)
+{
+	Relation	rel = table_open(InheritsRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, InheritsRelidSeqnoIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
+
+		add_hash(hash, form->inhrelid);
+		add_hash(hash, form->inhparent);
+		add_hash(hash, ROW_VERSION(tuple));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+static void
+hash_subscriptions(uint64 *hash, Oid relid)
+{
+	Relation	rel = table_open(SubscriptionRelRelationId, AccessShareLock);
+	SysScanDesc scan;
+	ScanKeyData key;
+	HeapTuple	tuple;
+
+	ScanKeyInit(&key, Anum_pg_subscription_rel_srrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, SubscriptionRelSrrelidSrsubidIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		add_hash(hash, relid);
+		add_hash(hash, ((Form_pg_subscription_rel) GETSTRUCT(tuple))->srsubid);
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+static void
+hash_relfilenode(uint64 *hash, Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	add_hash(hash, relid);
+	add_hash(hash, ((Form_pg_class) GETSTRUCT(tuple))->relfilenode);
+	ReleaseSysCache(tuple);
+}
+
+static void
+hash_attribute(uint64 *hash, Oid relid, const char *name)
+{
+	HeapTuple	tuple = SearchSysCacheAttName(relid, name);
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	add_hash(hash, ROW_VERSION(tuple));
+	ReleaseSysCache(tuple);
+}
+
+/* Columns of the current log generation; 'c' text and, for all relations, hash 'a'. */
+static void
+describe_columns(StringInfo text, uint64 *hash, const PlnSource *source, List *relids)
+{
+	PlnLog	   *log = pln_source_log(source, source->generation);
+	ListCell   *lc;
+	int			i;
+
+	for (i = 0; log != NULL && i < log->ncols; i++)
+	{
+		AttrNumber	attnum = log->attnums[i];
+		HeapTuple	tuple = SearchSysCacheAttNum(source->relid, attnum);
+		Form_pg_attribute form;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_attribute) GETSTRUCT(tuple);
+		appendStringInfo(text, "%d:%u:%d:%u,", attnum, form->atttypid, form->atttypmod,
+						 form->attcollation);
+		foreach(lc, relids)
+			hash_attribute(hash, lfirst_oid(lc), NameStr(form->attname));
+		ReleaseSysCache(tuple);
+	}
+}
+
+char *
+pln_fingerprint_make(const PlnSource *source)
+{
+	List	   *relids = pln_source_relations(source->relid);
+	uint64		triggers = 0;
+	uint64		inherits = 0;
+	uint64		subscriptions = 0;
+	uint64		files = 0;
+	uint64		attributes = 0;
+	StringInfoData columns;
+	ListCell   *lc;
+
+	initStringInfo(&columns);
+	foreach(lc, relids)
+	{
+		Oid			relid = lfirst_oid(lc);
+
+		hash_triggers(&triggers, relid);
+		hash_inherits(&inherits, relid);
+		hash_subscriptions(&subscriptions, relid);
+		hash_relfilenode(&files, relid);
+	}
+	describe_columns(&columns, &attributes, source, relids);
+	return psprintf("1 g=%016llx i=%016llx s=%016llx f=%016llx a=%016llx c=%s",
+					(unsigned long long) triggers, (unsigned long long) inherits,
+					(unsigned long long) subscriptions, (unsigned long long) files,
+					(unsigned long long) attributes, columns.data);
+}
+
+static PlnReason *
+reason(const char *code, const char *text)
+{
+	PlnReason  *r = palloc0(sizeof(PlnReason));
+
+	r->code = code;
+	r->text = pstrdup(text);
+	return r;
+}
+
+/* The part after " x=", up to a blank. */
+static char *
+part(const char *fingerprint, char letter)
+{
+	char		mark[4] = {' ', letter, '=', '\0'};
+	const char *at = strstr(fingerprint, mark);
+
+	if (at == NULL)
+		return pstrdup("");
+	at += 3;
+	return pnstrdup(at, strcspn(at, " "));
+}
+
+static bool
+same(const char *before, const char *now, char letter)
+{
+	return strcmp(part(before, letter), part(now, letter)) == 0;
+}
+
+/* Every column captured before is captured now, with the same type. */
+static bool
+columns_kept(const char *before, const char *now)
+{
+	char	   *had = part(before, 'c');
+	char	   *have = psprintf(",%s", part(now, 'c'));
+	char	   *item;
+	char	   *save = NULL;
+
+	for (item = strtok_r(had, ",", &save); item != NULL; item = strtok_r(NULL, ",", &save))
+	{
+		if (strstr(have, psprintf(",%s,", item)) == NULL)
+			return false;
+	}
+	return true;
+}
+
+PlnReason *
+pln_fingerprint_compare(const char *before, const char *now)
+{
+	bool		has_log;
+
+	if (strcmp(before, now) == 0)
+		return NULL;
+	if (strncmp(before, "1 ", 2) != 0)
+		return reason("CONFIGURATION_CHANGED", "its capture was recorded by another version");
+	if (!same(before, now, 'g'))
+		return reason("CHANGE_SET_MISSING",
+					  "its capture triggers were disabled, altered or made anew");
+	if (!same(before, now, 'i'))
+		return reason("PARTITION_SCHEMA_CHANGED",
+					  "partitions or child tables were added or removed");
+	if (!same(before, now, 's'))
+		return reason("CHANGE_SET_MISSING", "its membership in a subscription changed");
+	if (!columns_kept(before, now))
+		return reason("DATA_SCHEMA_CHANGED", "a column that is read changed its type or is gone");
+	has_log = part(before, 'c')[0] != '\0';
+	if (!same(before, now, 'f') && (!has_log || !same(before, now, 'a')))
+		return reason("DATA_HAS_CHANGED", "it was rewritten or its content was replaced");
+	return NULL;
+}
