@@ -390,14 +390,14 @@ COMMENT ON FUNCTION pipeline.try_cast(text, anyelement) IS
 
 CREATE FUNCTION pipeline.to_timestamp(value text)
 RETURNS timestamptz
-LANGUAGE C STABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'pipeline_to_timestamp_text';
+LANGUAGE sql STABLE STRICT PARALLEL SAFE
+RETURN value::timestamptz;
 COMMENT ON FUNCTION pipeline.to_timestamp(text) IS 'the text as a timestamp with time zone';
 
 CREATE FUNCTION pipeline.to_timestamp(value double precision)
 RETURNS timestamptz
-LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'pipeline_to_timestamp_epoch';
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+RETURN pg_catalog.to_timestamp(value);
 COMMENT ON FUNCTION pipeline.to_timestamp(double precision) IS
 	'the timestamp at this number of seconds after 1970-01-01 00:00 UTC';
 
@@ -513,11 +513,41 @@ COMMENT ON VIEW pipeline_internal.running_pipelines IS 'low 32 bits of the ids o
 
 -- The last update of each dataset that did not leave it out.
 CREATE VIEW pipeline_internal.latest_outcomes WITH (security_barrier) AS
-SELECT DISTINCT ON (o.dataset_id) o.*
-FROM pipeline_internal.update_datasets o
-WHERE o.state <> 'EXCLUDED'
-ORDER BY o.dataset_id, o.recorded_at DESC;
+SELECT l.*
+FROM pipeline_internal.datasets d
+CROSS JOIN LATERAL (
+	SELECT o.* FROM pipeline_internal.update_datasets o
+	WHERE o.dataset_id = d.id AND o.state <> 'EXCLUDED'
+	ORDER BY o.recorded_at DESC LIMIT 1) l;
 COMMENT ON VIEW pipeline_internal.latest_outcomes IS 'what came of the last update of each dataset';
+
+-- What reads what.  Flows note their inputs; of a plain view the server knows them.  Relations have the
+-- names that they have now, what is gone has its last name.
+CREATE VIEW pipeline_internal.edges WITH (security_barrier) AS
+SELECT d.id AS dataset_id, d.pipeline_id, r.relation AS upstream_relation, r.via, r.mode,
+	u.id AS upstream_dataset_id,
+	CASE WHEN u.id IS NOT NULL THEN pg_catalog.format('%I.%I', u.schema_name, u.name)
+		WHEN c.oid IS NOT NULL THEN pg_catalog.format('%I.%I', n.nspname, c.relname)
+		ELSE r.name END AS upstream
+FROM pipeline_internal.datasets d
+CROSS JOIN LATERAL (
+	SELECT i.relid::oid AS relation, i.name, f.name AS via,
+		CASE WHEN i.relid IS NULL AND i.streaming IS NULL THEN 'FILES'
+			WHEN coalesce(i.streaming, d.kind = 'STREAMING_TABLE') THEN 'STREAM'
+			ELSE 'BATCH' END AS mode
+	FROM pipeline_internal.flows f
+	JOIN pipeline_internal.flow_inputs i ON i.flow_id = f.id
+	WHERE f.dataset_id = d.id
+	UNION ALL
+	SELECT DISTINCT p.refobjid, NULL, d.name, 'VIEW'
+	FROM pg_catalog.pg_rewrite w
+	JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_rewrite'::regclass AND p.objid = w.oid
+	WHERE d.kind = 'VIEW' AND w.ev_class = d.relid
+		AND p.refclassid = 'pg_catalog.pg_class'::regclass AND p.refobjid <> d.relid) r
+LEFT JOIN pg_catalog.pg_class c ON c.oid = r.relation
+LEFT JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+LEFT JOIN pipeline_internal.datasets u ON u.relid = r.relation;
+COMMENT ON VIEW pipeline_internal.edges IS 'what each dataset reads';
 
 -- 5.2 Definitions
 
@@ -537,7 +567,7 @@ LEFT JOIN LATERAL (
 	SELECT x.* FROM pipeline_internal.updates x
 	WHERE x.pipeline_id = p.id AND x.ended_at IS NOT NULL
 	ORDER BY x.seq DESC LIMIT 1) u ON true
-WHERE p.is_owner OR p.sees_all OR p.may_run;
+WHERE (p.is_owner OR p.sees_all OR p.may_run) AND NOT (p.standalone AND p.dropped);
 COMMENT ON VIEW pipeline.pipelines IS 'pipelines that the current user may see';
 
 CREATE VIEW pipeline.datasets WITH (security_barrier) AS
@@ -578,26 +608,11 @@ WHERE d.is_owner OR d.sees_all OR d.may_read;
 COMMENT ON VIEW pipeline.expectations IS 'conditions on the rows of the datasets';
 
 CREATE VIEW pipeline.lineage WITH (security_barrier) AS
-SELECT i.name AS upstream, d.dataset AS downstream, f.name AS via,
-	CASE WHEN i.relid IS NULL AND i.streaming IS NULL THEN 'FILES'
-		WHEN coalesce(i.streaming, d.kind = 'STREAMING_TABLE') THEN 'STREAM'
-		ELSE 'BATCH' END AS mode,
-	i.relid AS upstream_relation, d.relid AS downstream_relation, d.pipeline
-FROM pipeline_internal.flow_inputs i
-JOIN pipeline_internal.flows f ON f.id = i.flow_id
-JOIN pipeline_internal.dataset_access d ON d.id = f.dataset_id
-WHERE d.is_owner OR ((d.sees_all OR d.may_read) AND i.relid IS NOT NULL)
-UNION ALL
-SELECT DISTINCT coalesce(u.schema_name || '.' || u.name, s.nspname || '.' || c.relname), d.dataset,
-	d.name, 'VIEW', c.oid::regclass, d.relid, d.pipeline
-FROM pipeline_internal.dataset_access d
-JOIN pg_catalog.pg_rewrite w ON w.ev_class = d.relid
-JOIN pg_catalog.pg_depend p ON p.classid = 'pg_catalog.pg_rewrite'::regclass AND p.objid = w.oid
-	AND p.refclassid = 'pg_catalog.pg_class'::regclass AND p.refobjid <> d.relid
-JOIN pg_catalog.pg_class c ON c.oid = p.refobjid
-JOIN pg_catalog.pg_namespace s ON s.oid = c.relnamespace
-LEFT JOIN pipeline_internal.datasets u ON u.relid = c.oid
-WHERE d.kind = 'VIEW' AND (d.is_owner OR d.sees_all OR d.may_read);
+SELECT e.upstream, d.dataset AS downstream, e.via, e.mode,
+	e.upstream_relation::regclass AS upstream_relation, d.relid AS downstream_relation, d.pipeline
+FROM pipeline_internal.edges e
+JOIN pipeline_internal.dataset_access d ON d.id = e.dataset_id
+WHERE d.is_owner OR ((d.sees_all OR d.may_read) AND e.upstream_relation IS NOT NULL);
 COMMENT ON VIEW pipeline.lineage IS 'which dataset reads what';
 
 -- 5.3 Runs

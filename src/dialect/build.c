@@ -231,8 +231,8 @@ pln_finish_dataset(PlnParser *ps)
 						"IF NOT EXISTS cannot be combined with OR REFRESH or OR REPLACE", NULL);
 	if (create->dataset_kind == PLN_TEMPORARY_VIEW &&
 		(create->name->schema != NULL || create->name->catalog != NULL))
-		statement_error(ps, create->name->location, "the name of a temporary view is one identifier",
-						NULL);
+		statement_error(ps, create->name->location,
+						"the name of a temporary view is one identifier", NULL);
 	if (is_view)
 		refuse_clauses(ps, ~(PLN_CLAUSE_COMMENT | PLN_CLAUSE_PROPERTIES),
 					   "clause is not allowed for a view");
@@ -242,19 +242,8 @@ pln_finish_dataset(PlnParser *ps)
 	if (ps->clauses_seen & PLN_CLAUSE_PARTITION)
 		refuse_clauses(ps, PLN_CLAUSE_CLUSTER,
 					   "CLUSTER BY and PARTITIONED BY exclude each other");
-	if (create->dataset_kind != PLN_STREAMING_TABLE)
-	{
-		if (create->flow == NULL)
-			pln_syntax_error(ps, ps->n);	/* AS query is missing */
-		if (pln_token_is(&ps->tok[0], "create") && !create->flow->by_name &&
-			create->flow->kind == PLN_FLOW_INSERT)
-			statement_error(ps, create->flow->location,
-							"FLOW is allowed for streaming tables only", NULL);
-		if (create->flow->kind != PLN_FLOW_INSERT || create->flow->once ||
-			create->flow->cdc != NULL)
-			statement_error(ps, create->flow->location,
-							"FLOW is allowed for streaming tables only", NULL);
-	}
+	if (create->dataset_kind != PLN_STREAMING_TABLE && create->flow == NULL)
+		pln_syntax_error(ps, ps->n);	/* AS query is missing */
 	check_columns(ps, create);
 	check_expectations(ps, create);
 }

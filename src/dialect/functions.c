@@ -26,7 +26,6 @@ static const struct
 	{"len", 1, "pg_catalog", "length"},
 	{"mean", 1, "pg_catalog", "avg"},
 	{"std", 1, "pg_catalog", "stddev"},
-	{"some", 1, "pg_catalog", "bool_or"},
 	{"array_size", 1, "pg_catalog", "cardinality"},
 	{"size", 1, "pg_catalog", "cardinality"},
 	{"explode", 1, "pg_catalog", "unnest"},

@@ -8,6 +8,8 @@
  * Such a rule is empty; when the parser has already looked at the first token of the
  * island, it is given back.  No word is reserved that the server does not reserve; a
  * few words count as keywords only in front of certain others (keyword_in_context).
+ *
+ * One file because bison takes a grammar in one piece.
  */
 #include "postgres.h"
 
@@ -467,6 +469,13 @@ column_property:
 			ps->column->informational_key = true;
 			pln_notice(ps, "FOREIGN KEY");
 		}
+	| K_CHECK
+		{
+			pln_refuse(ps, @1, "CHECK in the column list of a dataset",
+					   "Use CONSTRAINT name EXPECT (condition) ON VIOLATION FAIL UPDATE.");
+		}
+	| K_UNIQUE
+		{ pln_refuse(ps, @1, "UNIQUE in the column list of a dataset", NULL); }
 	| K_MASK
 		{ pln_refuse(ps, @1, "MASK", "Put a view over the dataset and grant access to the view."); }
 	| K_GENERATED K_ALWAYS K_AS '(' condition_in_parens ')'
@@ -680,6 +689,12 @@ dataset_body:
 		{ ps->dataset->flow = pln_make_query_flow($2, false, true, @1); }
 	| K_FLOW flow_clause
 		{
+			if (ps->dataset->dataset_kind != PLN_STREAMING_TABLE)
+				ereport(ERROR,
+						(errcode(PLN_ERR_SYNTAX),
+						 errmsg("FLOW is allowed for streaming tables only"),
+						 errhint("Write  AS query."),
+						 pln_script_errposition(ps->script, @1)));
 			ps->dataset->flow = $2;
 			$2->location = @1;
 		}
@@ -1245,8 +1260,6 @@ keyword_in_context(int token, const PlnToken *prev, const PlnToken *next,
 		case K_PRIMARY:
 		case K_FOREIGN:
 			return pln_token_is(next, "key") ? token : IDENT;
-		case K_CHECK:
-		case K_UNIQUE:
 		case K_SNAPSHOT:
 			return next->type == '(' ? token : IDENT;
 		case K_NOT:

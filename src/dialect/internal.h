@@ -189,7 +189,8 @@ extern PlnFlowDef *pln_make_query_flow(PlnSql *query, bool once, bool by_name, i
 extern PlnFlowDef *pln_make_cdc_flow(PlnParser *ps, PlnName *target, bool once, int location);
 extern void pln_begin_cdc(PlnParser *ps, int location);
 extern PlnSchedule *pln_make_schedule(PlnScheduleKind kind, int location);
-extern PlnSchedule *pln_schedule_every(PlnParser *ps, const char *n, const char *unit, int location);
+extern PlnSchedule *pln_schedule_every(PlnParser *ps, const char *n, const char *unit,
+									   int location);
 extern int64 pln_interval_seconds(PlnParser *ps, const char *n, const char *unit, int location);
 extern char *pln_word_as_written(PlnParser *ps, const char *word, int location);
 

@@ -19,8 +19,8 @@ typedef struct StopWords
 
 static const StopWords column_stops[] = {
 	{"comment", NULL}, {"constraint", NULL}, {"primary", "key"}, {"foreign", "key"},
-	{"references", NULL}, {"mask", NULL}, {"generated", NULL}, {"default", NULL},
-	{NULL, NULL}
+	{"references", NULL}, {"check", NULL}, {"unique", NULL}, {"mask", NULL},
+	{"generated", NULL}, {"default", NULL}, {NULL, NULL}
 };
 
 static const StopWords keys_stops[] = {

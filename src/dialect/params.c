@@ -116,7 +116,7 @@ lookup_param(PlnParser *ps, const char *name, int location)
 		ereport(ERROR,
 				(errcode(PLN_ERR_BAD_VALUE),
 				 errmsg("parameter \"%s\" has no value", name),
-				 errhint("Give the argument of the pipeline's procedure a DEFAULT, or pass a value."),
+				 errhint("Give the procedure's argument a DEFAULT, or pass a value."),
 				 pln_script_errposition(ps->script, location)));
 	return value;
 }
@@ -171,7 +171,7 @@ split_identifier(PlnParser *ps, const char *value, const char *name, int locatio
 	ereport(ERROR,
 			(errcode(PLN_ERR_BAD_VALUE),
 			 errmsg("value of parameter \"%s\" is not a name", name),
-			 errdetail("Where a name is expected, the value must be one identifier, with dots between its parts."),
+			 errdetail("Here a value must be one identifier; it may have dots between its parts."),
 			 pln_script_errposition(ps->script, location)));
 }
 

@@ -182,7 +182,7 @@ take_stream(PlnEmbed *e, int i)
 		first++;
 		if (pln_token_begins_query(pln_embed_token(e, first)))
 			pln_refuse_token(e, i, "STREAM of a subquery",
-							 "Give the query a name with CREATE TEMPORARY VIEW and write STREAM(name).");
+							 "Name the query by CREATE TEMPORARY VIEW, and write STREAM(name).");
 		to = item_end(e, first);
 		if (pln_embed_token(e, to)->type != ')')
 			syntax_error(e, to, "STREAM takes one table or one call of read_files");
@@ -323,7 +323,7 @@ constant_text(PlnSql *sql, Node *arg, int location)
 	return NULL;
 }
 
-/* cloudFiles.x and x are one option. */
+/* cloudFiles.x and x are one option; case does not matter. */
 static char *
 option_name(const char *name)
 {
@@ -331,7 +331,7 @@ option_name(const char *name)
 
 	if (pg_strncasecmp(name, prefix, strlen(prefix)) == 0)
 		name += strlen(prefix);
-	return pstrdup(name);
+	return asc_tolower(name, strlen(name));
 }
 
 static Node *
@@ -388,7 +388,8 @@ pln_rewrite_read_files(PlnSql *sql, FuncCall *call, PlnStreamRef *stream)
 			NamedArgExpr *named = (NamedArgExpr *) arg;
 
 			if (n == 1)
-				argument_error(sql, named->location, "the first argument of read_files is the path");
+				argument_error(sql, named->location,
+							   "the first argument of read_files is the path");
 			if (strcmp(named->name, "stream") == 0)
 				argument_error(sql, named->location, "read_files has no option \"stream\"");
 			args = lappend(args, named_arg(named->name,

@@ -5,9 +5,11 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "parser/analyze.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
@@ -139,6 +141,62 @@ json_sql(StringInfo buf, const char *key, PlnSql *sql)
 		appendStringInfoChar(buf, ']');
 	}
 	appendStringInfoChar(buf, '}');
+}
+
+/* What pln_sql_parse_query() made of STREAM and read_files, as the engine gets it. */
+static bool
+reads_walker(Node *node, void *context)
+{
+	StringInfo	buf = context;
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTableSample))
+	{
+		RangeTableSample *sample = (RangeTableSample *) node;
+
+		if (!IsA(sample->relation, RangeVar) || !IsA(linitial(sample->args), A_Const))
+			return false;
+		appendStringInfo(buf, "%s%s TABLESAMPLE %s(%s)", buf->len > 0 ? "; " : "",
+						 ((RangeVar *) sample->relation)->relname,
+						 NameListToString(sample->method),
+						 strVal(&((A_Const *) linitial(sample->args))->val));
+		return false;
+	}
+	if (IsA(node, FuncCall) && list_length(((FuncCall *) node)->funcname) == 2 &&
+		strcmp(strVal(llast(((FuncCall *) node)->funcname)), "read_files") == 0)
+	{
+		appendStringInfo(buf, "%s%s(", buf->len > 0 ? "; " : "",
+						 NameListToString(((FuncCall *) node)->funcname));
+		foreach(lc, ((FuncCall *) node)->args)
+		{
+			Node	   *arg = lfirst(lc);
+
+			if (lc != list_head(((FuncCall *) node)->args))
+				appendStringInfoString(buf, ", ");
+			if (IsA(arg, NamedArgExpr))
+			{
+				appendStringInfo(buf, "%s => ", ((NamedArgExpr *) arg)->name);
+				arg = (Node *) ((NamedArgExpr *) arg)->arg;
+			}
+			appendStringInfoString(buf, strVal(&castNode(A_Const, arg)->val));
+		}
+		appendStringInfoChar(buf, ')');
+	}
+	return raw_expression_tree_walker(node, reads_walker, context);
+}
+
+static void
+json_reads(StringInfo buf, PlnSql *query)
+{
+	StringInfoData reads;
+
+	if (query == NULL)
+		return;
+	initStringInfo(&reads);
+	(void) reads_walker(pln_sql_parse_query(query)->stmt, &reads);
+	json_text(buf, "reads", reads.len > 0 ? reads.data : NULL);
 }
 
 static const char *const action_names[] = {"warn", "drop", "quarantine", "fail"};
@@ -286,6 +344,7 @@ json_flow(StringInfo buf, PlnFlowDef *flow)
 	json_flag(buf, "once", flow->once);
 	json_flag(buf, "by_name", flow->by_name);
 	json_sql(buf, "query", flow->query);
+	json_reads(buf, flow->query);
 	json_text(buf, "replace_where", flow->replace_where ? flow->replace_where->text : NULL);
 	json_strings(buf, "replace_using", flow->replace_using);
 	json_text(buf, "sequence_by", flow->sequence_by ? flow->sequence_by->text : NULL);

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -416,6 +417,143 @@ append_run(PlnFlowContext *cxt)
 	pln_debug_point("checkpoint written");
 }
 
+/* ---- replay ---- */
+
+typedef struct Replay
+{
+	PlnTableWriter *writer;
+	PlnExpectSet *expect;
+	TupleTableSlot *row;		/* of the dataset */
+	AttrNumber *attno;			/* per attribute of the dataset: of the quarantine */
+	int64		replayed;
+	int64		still_failing;
+} Replay;
+
+/* Rows to look at again: open ones that match the owner's condition, locked against repairs. */
+static List *
+open_rows(Oid quarantine, const char *condition)
+{
+	List	   *tids = NIL;
+	Relation	rel = table_open(quarantine, RowExclusiveLock);
+	PlnExpectationRow chosen;
+	PlnExpectSet *set;
+	EState	   *estate = CreateExecutorState();
+	TupleTableSlot *slot = table_slot_create(rel, NULL);
+	TableScanDesc scan;
+	AttrNumber	replayed_at = get_attnum(quarantine, "_replayed_at");
+
+	memset(&chosen, 0, sizeof(chosen));
+	chosen.name = "condition";
+	chosen.condition = unconstify(char *, condition);
+	chosen.action = PLN_ACTION_DROP;
+	set = pln_expect_compile(list_make1(&chosen), RelationGetDescr(rel), estate);
+	scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	while (table_scan_getnextslot(scan, ForwardScanDirection, slot))
+	{
+		bool		open;
+
+		CHECK_FOR_INTERRUPTS();
+		(void) slot_getattr(slot, replayed_at, &open);
+		if (open && pln_expect_eval(set, slot) == PLN_ROW_KEEP)
+		{
+			ItemPointer tid = palloc(sizeof(ItemPointerData));
+
+			ItemPointerCopy(&slot->tts_tid, tid);
+			tids = lappend(tids, tid);
+		}
+	}
+	table_endscan(scan);
+	ExecDropSingleTupleTableSlot(slot);
+	FreeExecutorState(estate);
+	table_close(rel, NoLock);
+	return tids;
+}
+
+static void
+mark_replayed(Oid quarantine, ItemPointer tid)
+{
+	char	   *sql = psprintf("UPDATE %s SET _replayed_at = pg_catalog.now() "
+							   "WHERE ctid = '(%u,%u)'::pg_catalog.tid AND _replayed_at IS NULL",
+							   pln_relation_name(quarantine),
+							   ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));
+
+	if (pln_spi_user(sql) != 1)
+		ereport(ERROR,
+				(errcode(PLN_ERR_RETRY),
+				 errmsg("a row of %s was changed while it was replayed",
+						pln_relation_name(quarantine)),
+				 errhint("Try again.")));
+}
+
+static void
+replay_one(Replay *replay, Relation quarantine, ItemPointer tid, TupleTableSlot *stored)
+{
+	TupleDesc	desc = replay->row->tts_tupleDescriptor;
+	int			i;
+
+	if (!table_tuple_fetch_row_version(quarantine, tid, GetActiveSnapshot(), stored))
+		elog(ERROR, "row of quarantine table vanished");
+	slot_getallattrs(stored);
+	ExecClearTuple(replay->row);
+	memset(replay->row->tts_isnull, true, sizeof(bool) * desc->natts);
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (replay->attno[i] == InvalidAttrNumber)
+			continue;
+		replay->row->tts_values[i] = stored->tts_values[replay->attno[i] - 1];
+		replay->row->tts_isnull[i] = stored->tts_isnull[replay->attno[i] - 1];
+	}
+	ExecStoreVirtualTuple(replay->row);
+	if (pln_expect_eval(replay->expect, replay->row) != PLN_ROW_KEEP)
+	{
+		replay->still_failing++;
+		return;
+	}
+	pln_table_writer_put(replay->writer, replay->row);
+	replay->replayed++;
+	mark_replayed(RelationGetRelid(quarantine), tid);
+}
+
+static List *
+replay_rows(PlnFlowContext *cxt, Relation target, const char *condition, int64 *replayed,
+			int64 *still_failing)
+{
+	Oid			quarantine = cxt->dataset->quarantine;
+	List	   *tids = open_rows(quarantine, condition);
+	Relation	rel = table_open(quarantine, RowExclusiveLock);
+	EState	   *estate = CreateExecutorState();
+	TupleDesc	desc = RelationGetDescr(target);
+	TupleTableSlot *stored = table_slot_create(rel, NULL);
+	Replay		replay;
+	List	   *appended;
+	ListCell   *lc;
+	int			i;
+
+	memset(&replay, 0, sizeof(replay));
+	replay.expect = pln_expect_compile(cxt->expectations, desc, estate);
+	replay.row = MakeSingleTupleTableSlot(desc, &TTSOpsVirtual);
+	replay.attno = palloc0(sizeof(AttrNumber) * Max(desc->natts, 1));
+	for (i = 0; i < desc->natts; i++)
+	{
+		if (!TupleDescAttr(desc, i)->attisdropped)
+			replay.attno[i] = get_attnum(quarantine, NameStr(TupleDescAttr(desc, i)->attname));
+	}
+	replay.writer = pln_table_writer_open(target, estate);
+	foreach(lc, tids)
+	{
+		CHECK_FOR_INTERRUPTS();
+		replay_one(&replay, rel, lfirst(lc), stored);
+	}
+	appended = pln_table_writer_close(replay.writer);
+	ExecDropSingleTupleTableSlot(stored);
+	ExecDropSingleTupleTableSlot(replay.row);
+	FreeExecutorState(estate);
+	table_close(rel, NoLock);
+	*replayed = replay.replayed;
+	*still_failing = replay.still_failing;
+	return appended;
+}
+
 void
 pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 				int64 *still_failing)
@@ -433,13 +571,13 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	pln_lock_dataset(dataset->id);
 	memset(&cxt, 0, sizeof(cxt));
 	memset(&outcome, 0, sizeof(outcome));
+	cxt.dataset = dataset;
+	cxt.expectations = pln_expectations_of_dataset(dataset->id);
 	update = pln_update_start(pipeline->id, "USER_ACTION", false, false, NIL);
 	pln_enter_owner(&sec, pipeline->owner, pipeline->settings);
 	target = table_open(dataset->relid, RowExclusiveLock);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	pln_quarantine_replay(target, dataset->quarantine, condition,
-						  pln_expectations_of_dataset(dataset->id), update->id,
-						  replayed, still_failing, &appended, &outcome.quality);
+	appended = replay_rows(&cxt, target, condition, replayed, still_failing);
 	record_appends(&cxt, appended);
 	PopActiveSnapshot();
 	table_close(target, NoLock);

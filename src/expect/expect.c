@@ -1,0 +1,419 @@
+/*
+ * expect.c
+ *	  Expectations: checked against a row type, compiled, evaluated in the pass that
+ *	  writes the row.
+ *
+ * All conditions of a dataset are one expression program: a projection of the row onto one
+ * boolean per expectation.  The result slot is filled from the left, so the first column
+ * that still holds the sentinel tells which condition was being computed when an error
+ * came.
+ */
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "catalog/pg_type.h"
+#include "executor/executor.h"
+#include "mb/pg_wchar.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
+#include "parser/parse_collate.h"
+#include "parser/parse_expr.h"
+#include "parser/parse_relation.h"
+#include "utils/builtins.h"
+#include "utils/json.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+
+#include "base/errors.h"
+#include "catalog/updates.h"
+#include "dialect/parse.h"
+#include "expect/expect.h"
+
+#define MAX_SAMPLES 10
+#define MAX_ROW_TEXT 200
+
+/* No boolean has this value: "not computed yet". */
+#define SENTINEL ((Datum) 0x7f)
+
+typedef struct Rule
+{
+	char	   *name;
+	PlnAction	action;
+	PlnThresholdKind threshold_kind;
+	double		threshold;
+	int64		failed;
+} Rule;
+
+struct PlnExpectSet
+{
+	MemoryContext context;		/* counters and samples; survives the flow's error */
+	int			n;
+	Rule	   *rules;
+	TupleDesc	desc;
+	ExprContext *econtext;
+	ProjectionInfo *projection;
+	TupleTableSlot *result;
+	Bitmapset  *violated;		/* by the last row */
+	MemoryContext row_context;
+	int64		rows;
+	int64		dropped;
+	int64		quarantined;
+	int			nsamples;
+	StringInfoData samples;		/* JSON array, not closed */
+	char	   *first_failing;	/* text of the first row that a FAIL rule or threshold hit */
+	bool		evaluating;
+};
+
+/* ---- analysis ---- */
+
+static ParseState *
+row_parse_state(TupleDesc desc, const char *text)
+{
+	ParseState *pstate = make_parsestate(NULL);
+	RangeTblEntry *rte = makeNode(RangeTblEntry);
+	ParseNamespaceItem *item = palloc0(sizeof(ParseNamespaceItem));
+	int			i;
+
+	pstate->p_sourcetext = text;
+	rte->rtekind = RTE_SUBQUERY;
+	rte->alias = makeAlias("row", NIL);
+	rte->eref = makeAlias("row", NIL);
+	item->p_nscolumns = palloc0(sizeof(ParseNamespaceColumn) * Max(desc->natts, 1));
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		ParseNamespaceColumn *column = &item->p_nscolumns[i];
+
+		rte->eref->colnames = lappend(rte->eref->colnames,
+									  makeString(att->attisdropped ? pstrdup("") :
+												 pstrdup(NameStr(att->attname))));
+		if (att->attisdropped)
+			continue;
+		column->p_varno = 1;
+		column->p_varattno = att->attnum;
+		column->p_vartype = att->atttypid;
+		column->p_vartypmod = att->atttypmod;
+		column->p_varcollid = att->attcollation;
+		column->p_varnosyn = 1;
+		column->p_varattnosyn = att->attnum;
+	}
+	pstate->p_rtable = list_make1(rte);
+	item->p_names = rte->eref;
+	item->p_rte = rte;
+	item->p_rtindex = 1;
+	item->p_cols_visible = true;
+	item->p_lateral_ok = true;
+	pstate->p_namespace = list_make1(item);
+	return pstate;
+}
+
+Node *
+pln_expect_analyze(const char *name, PlnSql *sql, TupleDesc desc)
+{
+	ParseState *pstate = row_parse_state(desc, sql->text);
+	Node	   *expr;
+
+	/* the rules of CHECK: no subqueries, aggregates, windows or set-returning functions */
+	expr = transformExpr(pstate, pln_sql_parse_expr(sql), EXPR_KIND_CHECK_CONSTRAINT);
+	expr = coerce_to_boolean(pstate, expr, "EXPECT");
+	assign_expr_collations(pstate, expr);
+	if (contain_volatile_functions(expr))
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("expectation \"%s\" uses a volatile function", name),
+				 errdetail("Its answer must depend on the row and the time of the update only.")));
+	if (contain_vars_of_level(expr, 0) == false && pstate->p_hasSubLinks)
+		elog(ERROR, "unexpected subquery in expectation");
+	free_parsestate(pstate);
+	return expr;
+}
+
+/* ---- compiling ---- */
+
+PlnExpectSet *
+pln_expect_compile(List *rows, TupleDesc desc, EState *estate)
+{
+	PlnExpectSet *set = palloc0(sizeof(PlnExpectSet));
+	List	   *targets = NIL;
+	TupleDesc	result;
+	MemoryContext old;
+	ListCell   *lc;
+
+	set->context = CurrentMemoryContext;
+	set->rules = palloc0(sizeof(Rule) * Max(list_length(rows), 1));
+	set->desc = desc;
+	initStringInfo(&set->samples);
+	set->row_context = AllocSetContextCreate(CurrentMemoryContext, "pipeline expectation row",
+											 ALLOCSET_SMALL_SIZES);
+	foreach(lc, rows)
+	{
+		PlnExpectationRow *row = lfirst(lc);
+		Rule	   *rule = &set->rules[set->n++];
+		PlnSql	   *sql = pln_sql_make(row->condition);
+		PlnErrorScope scope;
+		Node	   *expr;
+
+		rule->name = pstrdup(row->name);
+		rule->action = row->action;
+		rule->threshold_kind = row->threshold_kind;
+		rule->threshold = row->threshold;
+		pln_error_scope_begin(&scope, sql->script, sql);
+		expr = pln_expect_analyze(row->name, sql, desc);
+		pln_error_scope_end(&scope);
+		targets = lappend(targets, makeTargetEntry((Expr *) expr, set->n, rule->name, false));
+	}
+	old = MemoryContextSwitchTo(estate->es_query_cxt);
+	targets = (List *) eval_const_expressions(NULL, (Node *) targets);
+	targets = (List *) expression_planner((Expr *) targets);
+	fix_opfuncids((Node *) targets);
+	result = ExecTypeFromTL(targets);
+	set->econtext = CreateExprContext(estate);
+	set->result = MakeSingleTupleTableSlot(result, &TTSOpsVirtual);
+	/* Vars mean the row given as scan tuple; slots of any kind may come */
+	set->projection = ExecBuildProjectionInfo(targets, set->econtext, set->result, NULL, NULL);
+	MemoryContextSwitchTo(old);
+	return set;
+}
+
+/* ---- evaluating ---- */
+
+static void
+error_context(void *arg)
+{
+	PlnExpectSet *set = arg;
+	int			i;
+
+	if (!set->evaluating)
+		return;
+	for (i = 0; i < set->n; i++)
+	{
+		if (set->result->tts_values[i] == SENTINEL)
+			break;
+	}
+	if (i < set->n)
+		errcontext("expectation \"%s\"", set->rules[i].name);
+}
+
+static char *
+row_json(PlnExpectSet *set, TupleTableSlot *slot)
+{
+	bool		free_it;
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, &free_it);
+	Datum		row = heap_copy_tuple_as_datum(tuple, set->desc);
+
+	return TextDatumGetCString(DirectFunctionCall1(row_to_json, row));
+}
+
+static char *
+row_text(PlnExpectSet *set, TupleTableSlot *slot)
+{
+	StringInfoData text;
+	int			i;
+	bool		first = true;
+
+	initStringInfo(&text);
+	appendStringInfoChar(&text, '(');
+	slot_getallattrs(slot);
+	for (i = 0; i < set->desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(set->desc, i);
+		Oid			output;
+		bool		varlena;
+
+		if (att->attisdropped)
+			continue;
+		appendStringInfoString(&text, first ? "" : ", ");
+		first = false;
+		if (slot->tts_isnull[i])
+		{
+			appendStringInfoString(&text, "null");
+			continue;
+		}
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		appendStringInfoString(&text, OidOutputFunctionCall(output, slot->tts_values[i]));
+	}
+	if (text.len > MAX_ROW_TEXT)
+	{
+		text.len = pg_mbcliplen(text.data, text.len, MAX_ROW_TEXT);
+		text.data[text.len] = '\0';
+		appendStringInfoString(&text, "...");
+	}
+	appendStringInfoChar(&text, ')');
+	return text.data;
+}
+
+/* Keep the row as an example of what a failing rule met. */
+static void
+keep_sample(PlnExpectSet *set, TupleTableSlot *slot)
+{
+	MemoryContext old = MemoryContextSwitchTo(set->row_context);
+	char	   *json;
+
+	if (set->nsamples < MAX_SAMPLES)
+	{
+		json = row_json(set, slot);
+		MemoryContextSwitchTo(set->context);
+		appendStringInfo(&set->samples, "%s%s", set->nsamples++ == 0 ? "[" : ", ", json);
+	}
+	if (set->first_failing == NULL)
+	{
+		char	   *text;
+
+		MemoryContextSwitchTo(set->row_context);
+		text = row_text(set, slot);
+		set->first_failing = MemoryContextStrdup(set->context, text);
+	}
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(set->row_context);
+}
+
+PlnVerdict
+pln_expect_eval(PlnExpectSet *set, TupleTableSlot *slot)
+{
+	ErrorContextCallback callback;
+	PlnVerdict	verdict = PLN_ROW_KEEP;
+	bool		sample = false;
+	int			i;
+
+	for (i = 0; i < set->n; i++)
+		set->result->tts_values[i] = SENTINEL;
+	callback.callback = error_context;
+	callback.arg = set;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	set->evaluating = true;
+	ResetExprContext(set->econtext);
+	set->econtext->ecxt_scantuple = slot;
+	ExecClearTuple(set->result);
+	(void) ExecProject(set->projection);
+	set->evaluating = false;
+	error_context_stack = callback.previous;
+
+	set->rows++;
+	if (set->violated != NULL)
+	{
+		bms_free(set->violated);
+		set->violated = NULL;
+	}
+	for (i = 0; i < set->n; i++)
+	{
+		Rule	   *rule = &set->rules[i];
+
+		if (!set->result->tts_isnull[i] && DatumGetBool(set->result->tts_values[i]))
+			continue;
+		rule->failed++;
+		sample |= rule->action == PLN_ACTION_FAIL ||
+			rule->threshold_kind != PLN_THRESHOLD_NONE;
+		if (rule->action == PLN_ACTION_WARN)
+			continue;
+		set->violated = bms_add_member(set->violated, i);
+		if (rule->action == PLN_ACTION_FAIL)
+			verdict = PLN_ROW_FAIL;
+		else if (rule->action == PLN_ACTION_QUARANTINE && verdict != PLN_ROW_FAIL)
+			verdict = PLN_ROW_QUARANTINE;
+		else if (rule->action == PLN_ACTION_DROP && verdict == PLN_ROW_KEEP)
+			verdict = PLN_ROW_DROP;
+	}
+	if (verdict == PLN_ROW_DROP)
+		set->dropped++;
+	else if (verdict == PLN_ROW_QUARANTINE)
+		set->quarantined++;
+	if (sample)
+		keep_sample(set, slot);
+	return verdict;
+}
+
+/* ---- results ---- */
+
+int
+pln_expect_count(PlnExpectSet *set)
+{
+	return set->n;
+}
+
+Bitmapset *
+pln_expect_last_violated(PlnExpectSet *set)
+{
+	return set->violated;
+}
+
+const char *
+pln_expect_name(PlnExpectSet *set, int index)
+{
+	return set->rules[index].name;
+}
+
+static bool
+above_threshold(PlnExpectSet *set, Rule *rule)
+{
+	switch (rule->threshold_kind)
+	{
+		case PLN_THRESHOLD_PERCENT:
+			return set->rows > 0 && rule->failed * 100.0 > rule->threshold * set->rows;
+		case PLN_THRESHOLD_ROWS:
+			return rule->failed > rule->threshold;
+		default:
+			return rule->action == PLN_ACTION_FAIL && rule->failed > 0;
+	}
+}
+
+void
+pln_expect_finish(PlnExpectSet *set, const char *target)
+{
+	int			i;
+
+	for (i = 0; i < set->n; i++)
+	{
+		Rule	   *rule = &set->rules[i];
+
+		if (!above_threshold(set, rule))
+			continue;
+		ereport(ERROR,
+				(errcode(PLN_ERR_EXPECTATION),
+				 errmsg("expectation \"%s\" violated by " INT64_FORMAT " of " INT64_FORMAT
+						" rows%s%s", rule->name, rule->failed, set->rows,
+						set->first_failing ? ", first " : "",
+						set->first_failing ? set->first_failing : ""),
+				 errdetail("Nothing was written to %s.", target),
+				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, rule->name)));
+	}
+}
+
+List *
+pln_expect_counts(PlnExpectSet *set)
+{
+	List	   *counts = NIL;
+	int			i;
+
+	for (i = 0; i < set->n; i++)
+	{
+		PlnQualityCount *count = palloc0(sizeof(PlnQualityCount));
+
+		count->name = pstrdup(set->rules[i].name);
+		count->action = pln_action_name(set->rules[i].action);
+		count->failed = set->rules[i].failed;
+		count->passed = set->rows - set->rules[i].failed;
+		counts = lappend(counts, count);
+	}
+	return counts;
+}
+
+char *
+pln_expect_samples(PlnExpectSet *set)
+{
+	return set->nsamples == 0 ? NULL : psprintf("%s]", set->samples.data);
+}
+
+int64
+pln_expect_dropped(PlnExpectSet *set)
+{
+	return set->dropped;
+}
+
+int64
+pln_expect_quarantined(PlnExpectSet *set)
+{
+	return set->quarantined;
+}
