@@ -8,6 +8,7 @@ CREATE EXTENSION IF NOT EXISTS pipeline;
 CREATE SCHEMA dialect_parse;
 SET search_path = dialect_parse, public;
 SET TimeZone = 'UTC';
+SET DateStyle = 'ISO, MDY';
 
 CREATE FUNCTION refused(source text, parameters jsonb DEFAULT '{}') RETURNS text
 LANGUAGE plpgsql AS $$
@@ -392,6 +393,18 @@ SELECT * FROM pipeline_internal.rewrite($$SELECT k, count(*) FROM a GROUP BY ALL
 SELECT * FROM pipeline_internal.rewrite($$SELECT date_format(ts, 'yyyy') FROM a$$);
 SELECT * FROM pipeline_internal.rewrite($$SELECT 'ä', GET_JSON_OBJECT(k, '$.x') FROM a$$);
 SELECT * FROM pipeline_internal.rewrite($$SELECT no_such_function(ts) FROM a$$);
+
+-- 14. Functions that source text calls
+SELECT v, pipeline.try_cast(v, NULL::smallint) AS i2, pipeline.try_cast(v, NULL::int) AS i4, pipeline.try_cast(v, NULL::bigint) AS i8,
+	pipeline.try_cast(v, NULL::numeric(5,2)) AS n, pipeline.try_cast(v, NULL::float8) AS f, pipeline.try_cast(v, NULL::date) AS d,
+	pipeline.try_cast(v, NULL::boolean) AS b, pipeline.try_cast(v, NULL::jsonb) AS j
+FROM (VALUES ('1'), ('-12'), (' 7 '), ('1.239'), ('12345.6'), ('99999'), ('99999999999'), ('x'), (''), (NULL), ('2026-02-28'), ('2026-02-30'),
+	('NaN'), ('true'), ('{"a": 1}'), ('1e3'), ('-'), ('.'), ('0000-01-01')) AS x(v);
+CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+SELECT pipeline.try_cast('-3', NULL::positive), pipeline.try_cast('3', NULL::positive), pipeline.try_cast('3', NULL::text);
+SELECT count(pipeline.try_cast(i || 'x', NULL::int)), sum(pipeline.try_cast(i::text, NULL::int)) FROM generate_series(1, 1000) i;
+SELECT pipeline.to_timestamp('2026-01-01 10:00:00'), pipeline.to_timestamp('2026-01-01T10:00:00+01'), pipeline.to_timestamp(3.5);
+SELECT pipeline.to_timestamp('x');
 
 SET client_min_messages = warning;
 DROP SCHEMA dialect_parse CASCADE;

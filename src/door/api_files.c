@@ -20,7 +20,7 @@
 #include "files/files.h"
 
 PG_FUNCTION_INFO_V1(pipeline_infer_schema);
-PG_FUNCTION_INFO_V1(pipeline_internal_read_files);
+PG_FUNCTION_INFO_V1(pipeline_read_files);
 PG_FUNCTION_INFO_V1(pipeline_internal_list_files);
 
 /* A tuplestore for the function's result, in the context of the query. */
@@ -155,7 +155,7 @@ map_columns(TupleDesc desc, PlnFileSchema *schema)
 
 /* read_files(path text, options jsonb) -> setof record */
 Datum
-pipeline_internal_read_files(PG_FUNCTION_ARGS)
+pipeline_read_files(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc;
 	Tuplestorestate *store = start_rows(fcinfo, &desc);

@@ -266,6 +266,8 @@ next_document(PlnInput *in, PlnJsonReader *state, PlnRecord *record)
 			in->pos++;
 			continue;
 		}
+		else if (c == ']')
+			return rest_is_malformed(in, state, record, "a value is missing after a comma");
 		len = value_extent(in);
 		if (len < 0)
 			return rest_is_malformed(in, state, record, "the record ends too early");

@@ -16,7 +16,7 @@
  *						DROPMALFORMED leaves the row out, and PERMISSIVE keeps the whole record
  *						in the corrupt-record column, or else counts the value as lost.
  *	key that is no column
- *						rescued; without rescued column ignored, as the dialect has it.
+ *						rescued unless null; without rescued column ignored, as the dialect has it.
  *	key that occurs twice
  *						the last one is the value, the others are rescued.
  *	value that its column can only hold in part (more digits than double precision)
@@ -68,7 +68,9 @@ struct PlnFileReader
 
 	/* the row */
 	PlnRecord	record;
-	PlnJsonValue *found;		/* by column */
+	PlnJsonValue *found;		/* by column, with the spelling of its key */
+	const char **found_key;
+	int		   *found_keylen;
 	bool	   *present;
 	StringInfoData rescue;		/* members so far; empty = nothing rescued */
 	StringInfoData buf;
@@ -100,6 +102,8 @@ pln_file_reader_open(PlnFileOptions *options, PlnFileSchema *schema, List *files
 	r->partitions = palloc0(sizeof(Datum) * Max(n, 1));
 	r->partition_null = palloc0(sizeof(bool) * Max(n, 1));
 	r->found = palloc0(sizeof(PlnJsonValue) * Max(n, 1));
+	r->found_key = palloc0(sizeof(char *) * Max(n, 1));
+	r->found_keylen = palloc0(sizeof(int) * Max(n, 1));
 	r->present = palloc0(sizeof(bool) * Max(n, 1));
 	r->data_columns = palloc0(sizeof(int) * Max(n, 1));
 	r->corrupt = -1;
@@ -327,13 +331,16 @@ decode_json(PlnFileReader *r, Datum *values, bool *isnull)
 		i = find_member(r, &key, &name, &len);
 		if (i < 0)
 		{
-			rescue_json(r, name, len, &value);
+			if (value.kind != PLN_JSON_NULL)
+				rescue_json(r, name, len, &value);
 			continue;
 		}
 		if (r->present[i] && r->found[i].kind != PLN_JSON_NULL)
-			rescue_json(r, name, len, &r->found[i]);
+			rescue_json(r, r->found_key[i], r->found_keylen[i], &r->found[i]);
 		r->present[i] = true;
 		r->found[i] = value;
+		r->found_key[i] = name;
+		r->found_keylen[i] = len;
 	}
 	if (!pln_json_scan_end(&scan))
 		return malformed(r, scan.error, values, isnull);
@@ -341,7 +348,6 @@ decode_json(PlnFileReader *r, Datum *values, bool *isnull)
 	for (i = 0; i < r->schema->ncolumns; i++)
 	{
 		PlnJsonValue *v = &r->found[i];
-		const char *source = r->schema->columns[i].source;
 		PlnFit		fit;
 
 		if (!r->present[i] || v->kind == PLN_JSON_NULL)
@@ -349,9 +355,9 @@ decode_json(PlnFileReader *r, Datum *values, bool *isnull)
 		fit = pln_convert_json(r->converters[i], v, &r->buf, &values[i]);
 		isnull[i] = fit == PLN_FIT_NOT;
 		if (fit == PLN_FIT_LOSSY)
-			rescue_json(r, source, strlen(source), v);
+			rescue_json(r, r->found_key[i], r->found_keylen[i], v);
 		else if (fit == PLN_FIT_NOT && misfit(r, misfit_text(r, i), v->start, v->len))
-			rescue_json(r, source, strlen(source), v);
+			rescue_json(r, r->found_key[i], r->found_keylen[i], v);
 	}
 	return true;
 }
