@@ -25,6 +25,6 @@ SELECT customer_id, name, city FROM shop.silver_customers WHERE name = 'Carla Er
 -- and when nothing arrives, nothing is done
 CALL shop.orders();
 
-SELECT pipeline, state, noop_runs FROM pipeline.updates ORDER BY started_at;
+SELECT pipeline, state, cause, noop_runs FROM pipeline.updates ORDER BY started_at;
 
 SELECT * FROM pipeline.problems;
