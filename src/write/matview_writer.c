@@ -299,6 +299,7 @@ rename_toast(Oid matview)
 	RenameRelationInternal(toast, name, true, false);
 	snprintf(name, NAMEDATALEN, "pg_toast_%u_index", matview);
 	RenameRelationInternal(toast_get_valid_index(toast, AccessExclusiveLock), name, true, true);
+	CommandCounterIncrement();
 	ResetRelRewrite(toast);
 }
 

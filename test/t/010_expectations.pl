@@ -189,7 +189,7 @@ pipeline($node, $db, 'p', q(CREATE OR REFRESH STREAMING TABLE t AS SELECT * FROM
 $node->safe_psql($db, q(CALL p(); SELECT pipeline.expect_or_drop('t', 'has_v', 'v IS NOT NULL')));
 $node->safe_psql($db, q(SELECT pipeline.expect_all('t', '{"small": "id < 100"}')));
 rows_are($node, $db, q(SELECT passed, failed, sample FROM pipeline.try_expectation('t', 'v IS NOT NULL')), ['1|1|[{"v": null, "id": 2}]'], 'try');
-rows_are($node, $db, q(SELECT name, action, origin FROM pipeline.expectations ORDER BY 1), ['has_v|DROP|function', 'small|WARN|function'], 'view of rules');
+rows_are($node, $db, q(SELECT expectation, action, origin FROM pipeline.expectations ORDER BY 1), ['has_v|DROP|function', 'small|WARN|function'], 'view of rules');
 $node->safe_psql($db, 'INSERT INTO src VALUES (3, 3), (400, NULL); CALL p()');
 rows_are($node, $db, 'SELECT * FROM t ORDER BY 1', ['1|1', '2|', '3|3'], 'applies to new rows only');
 counts_are($node, $db, 't', 'small', '1|1', 'counted');

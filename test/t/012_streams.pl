@@ -62,7 +62,7 @@ $node->safe_psql($db, 'INSERT INTO src SELECT g FROM generate_series(1, 1000) g'
 	{
 		my ($out, $err) = ('', '');
 		push @running, [ IPC::Run::start(['psql', '-Xq', '-v', 'ON_ERROR_STOP=1', '-d', $node->connstr($db), '-f', '-'],
-			'<', \"SET pipeline.messages = quiet; " . $sql, '>', \$out, '2>', \$err), \$err ];
+			'<', \(my $text = "SET pipeline.messages = quiet; $sql"), '>', \$out, '2>', \$err), \$err ];
 	}
 	for my $r (@running)
 	{

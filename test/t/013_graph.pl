@@ -20,7 +20,7 @@ pipeline($node, $db, 'p', sprintf($body, 'id'));
 my $err = fails_with($node, $db, 'CALL p()', '22012', qr/1 dataset FAILED, 2 SKIPPED, 2 COMPLETED/, 'failed flow');
 like($err, qr/bad: division by zero/, 'DETAIL names the dataset and the error');
 rows_are($node, $db, 'SELECT (SELECT count(*) FROM a), (SELECT n FROM ok), (SELECT count(*) FROM bad)', ['3|3|0'], 'siblings completed');
-rows_are($node, $db, q(SELECT dataset, state FROM pipeline.progress ORDER BY 1),
+rows_are($node, $db, q(SELECT dataset, last_update_state FROM pipeline.datasets ORDER BY 1),
 	['public.a|COMPLETED', 'public.bad|FAILED', 'public.ok|COMPLETED', 'public.x|SKIPPED', 'public.z|SKIPPED'], 'states');
 rows_are($node, $db, q(SELECT count(*) FROM pipeline.event_log('x') WHERE details #>> '{flow_progress,status}' = 'RUNNING'), ['0'], 'a skipped flow never ran');
 rows_are($node, $db, q(SELECT object, sqlstate FROM pipeline.problems WHERE sqlstate IS NOT NULL), ['public.bad|22012'], 'problems');
