@@ -335,6 +335,14 @@ note_inputs(PlnProgram *program, PlnNode *node, Query *query)
 
 	node->input_relids = query ? pln_query_relations(query) : NIL;
 	node->input_names = NIL;
+	node->stream_relids = NIL;
+	foreach(lc, query ? pln_query_sources(query) : NIL)
+	{
+		PlnStreamSource *source = lfirst(lc);
+
+		if (source->kind == PLN_REF_STREAM_TABLE)
+			node->stream_relids = list_append_unique_oid(node->stream_relids, source->relid);
+	}
 	foreach(lc, node->input_relids)
 		node->input_names = lappend(node->input_names, pln_relation_name(lfirst_oid(lc)));
 }
@@ -455,6 +463,7 @@ define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 	else if (node->unfiltered != NULL)
 		(void) pln_define_flow_view(program, node, node->unfiltered);
 	pln_flow_set_inputs(node->flow->id, node->input_relids, node->input_names);
+	pln_flow_mark_streams(node->flow->id, node->stream_relids);
 }
 
 static void

@@ -283,7 +283,7 @@ with_checks(PlnNode *view, Node *query)
 	select->fromClause = list_make1(from);
 	select->whereClause = (Node *)
 		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
-					 list_concat(list_make3(text_constant(view->name, -1), text_array(rules),
+					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1), text_array(rules),
 											text_array(actions)),
 								 conditions),
 					 COERCE_EXPLICIT_CALL, -1);

@@ -296,7 +296,7 @@ append_quality(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outco
 {
 	ListCell   *lc;
 
-	if (outcome->quality == NIL)
+	if (outcome->quality == NIL && outcome->rows_replayed == 0)
 		return;
 	pln_json_open(json, "data_quality", '{');
 	pln_json_int(json, "dropped_records", outcome->rows_dropped);
