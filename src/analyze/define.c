@@ -37,6 +37,7 @@
 #include "catalog/checkpoints.h"
 #include "expect/expect.h"
 #include "expect/quarantine.h"
+#include "ivm/wrap.h"
 #include "source/stream_ref.h"
 
 void
@@ -542,11 +543,13 @@ pln_program_define(PlnProgram *program)
 		PlnNode    *node = program->nodes[program->order[i]];
 
 		CHECK_FOR_INTERRUPTS();
+		program->current = node;
 		define_node(program, node);
 		/* what was created is seen by the next */
 		PopActiveSnapshot();
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
+	program->current = NULL;
 	retire_removed(program);
 	pln_leave(&ctx);
 	PopActiveSnapshot();

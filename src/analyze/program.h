@@ -59,6 +59,7 @@ typedef struct PlnProgram
 	int			nnodes;
 	PlnNode   **nodes;			/* in order of declaration */
 	int		   *order;			/* node indexes, topological */
+	PlnNode    *current;		/* being defined, for reports of failures */
 	List	   *plan;			/* of PlnPlanItem, filled by define */
 } PlnProgram;
 

@@ -543,3 +543,12 @@ pln_event_listing(const PlnOrigin *origin, const char *source_path, int64 nfiles
 					   flow_short_name(origin)),
 			  json.data, NULL);
 }
+
+void
+pln_event_update_failed(const PlnOrigin *origin, const PlnOutcome *outcome)
+{
+	pln_event_notify(origin, "ERROR", "update_progress",
+					 psprintf("Update %s is FAILED.", pln_update_short_id(origin->update)),
+					 "{\"state\": \"FAILED\"}", error_json(outcome, NULL),
+					 failure_notice(origin, NULL));
+}
