@@ -858,7 +858,10 @@ SELECT d.dataset, d.state_since, '55000', pg_catalog.concat_ws(': ', d.state, d.
 	CASE WHEN d.relid IS NULL THEN NULL
 		WHEN d.state = 'SUSPENDED'
 			THEN pg_catalog.format('CALL pipeline.refresh(%L, full_refresh => true);', d.dataset)
-		ELSE pg_catalog.format('DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
+		WHEN d.state_reason = 'source dropped'
+			THEN pg_catalog.format('-- create the source again, then  CALL pipeline.run_update(%L);',
+				d.pipeline)
+		ELSE pg_catalog.format('-- if it is not needed any more  DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
 			WHEN 'MATERIALIZED_VIEW' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, d.dataset) END
 FROM pipeline_internal.dataset_access d
 WHERE d.state <> 'ACTIVE' AND (d.is_owner OR d.sees_all OR d.may_read)
@@ -893,7 +896,7 @@ GROUP BY d.dataset, d.is_owner;
 COMMENT ON VIEW pipeline.problems IS 'what needs a person, and what to type';
 
 -- 5.4 Views of other parts
-CREATE VIEW pipeline.change_logs AS
+CREATE VIEW pipeline.change_logs WITH (security_barrier) AS
 SELECT s.relid AS source,
        s.kind,
        s.level,

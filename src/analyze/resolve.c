@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -282,7 +283,7 @@ with_checks(PlnNode *view, Node *query)
 	select->fromClause = list_make1(from);
 	select->whereClause = (Node *)
 		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
-					 list_concat(list_make3(text_constant(view->name, -1), text_array(rules),
+					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1), text_array(rules),
 											text_array(actions)),
 								 conditions),
 					 COERCE_EXPLICIT_CALL, -1);
@@ -317,6 +318,20 @@ inline_view(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool wants_s
 	return (Node *) subselect;
 }
 
+/* CREATE PROCEDURE comes before its tables in many a deployment script (B12). */
+static void
+note_missing(ResolveContext *cxt, RangeVar *relation)
+{
+	if (OidIsValid(RangeVarGetRelid(relation, NoLock, true)))
+		return;
+	cxt->node->unknown_schema = true;
+	ereport(NOTICE,
+			(errmsg("source %s of \"%s\" does not exist yet",
+					quote_qualified_identifier(relation->schemaname, relation->relname),
+					cxt->node->name),
+			 pln_sql_errposition(cxt->node->sql, relation->location)));
+}
+
 static Node *
 resolve_relation(ResolveContext *cxt, RangeVar *relation, bool streaming, Node *item)
 {
@@ -339,7 +354,11 @@ resolve_relation(ResolveContext *cxt, RangeVar *relation, bool streaming, Node *
 	if (streaming && !cxt->rewrite)
 		cxt->node->streaming = true;
 	if (found == NULL)
+	{
+		if (cxt->rewrite && cxt->program->missing_ok)
+			note_missing(cxt, relation);
 		return item;
+	}
 	if (!cxt->rewrite)
 	{
 		cxt->node->inputs = list_append_unique_int(cxt->node->inputs, found->index);

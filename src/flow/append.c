@@ -574,6 +574,11 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	cxt.dataset = dataset;
 	cxt.expectations = pln_expectations_of_dataset(dataset->id);
 	update = pln_update_start(pipeline->id, "USER_ACTION", false, false, NIL);
+	memset(&origin, 0, sizeof(origin));
+	origin.pipeline = pipeline;
+	origin.update = update;
+	pln_event_create_update(&origin);
+	pln_event_update_progress(&origin, "RUNNING");
 	pln_enter_owner(&sec, pipeline->owner, pipeline->settings);
 	target = table_open(dataset->relid, RowExclusiveLock);
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -582,9 +587,6 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	PopActiveSnapshot();
 	table_close(target, NoLock);
 	pln_leave(&sec);
-	memset(&origin, 0, sizeof(origin));
-	origin.pipeline = pipeline;
-	origin.update = update;
 	origin.dataset = dataset;
 	origin.flow = flows ? linitial(flows) : NULL;
 	outcome.dataset_id = dataset->id;
@@ -595,6 +597,9 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	outcome.rows_replayed = *replayed;
 	pln_event_flow_progress(&origin, "RUNNING", &outcome);
 	pln_update_outcome(update, &outcome);
+	origin.dataset = NULL;
+	origin.flow = NULL;
+	pln_event_update_progress(&origin, "COMPLETED");
 	pln_update_end(update, "COMPLETED", NULL);
 }
 

@@ -120,7 +120,7 @@ append_conditions(StringInfo sql, const PlnPart *part)
 		appendStringInfoString(sql, " AND d.ctid OPERATOR(pg_catalog.<>) ALL ('{");
 		foreach(lc, part->dead)
 		{
-			ItemPointer tid = lfirst(lc);
+			ItemPointer tid = &((PlnDeadRow *) lfirst(lc))->tid;
 
 			appendStringInfo(sql, "%s\"(%u,%u)\"", foreach_current_index(lc) > 0 ? "," : "",
 							 ItemPointerGetBlockNumber(tid), ItemPointerGetOffsetNumber(tid));

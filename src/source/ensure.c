@@ -203,10 +203,7 @@ is_row_type(Oid type)
 	return type_is_rowtype(base);
 }
 
-/*
- * Attributes to log: what is asked for; all columns for NULL or a whole-row reference.  Row types
- * are left out of "all"; asked for, they are a reason.
- */
+/* Attributes to log: what is asked for; all columns for NULL or a whole-row reference. */
 static PlnReason *
 choose_attributes(Oid relid, Bitmapset *asked, Bitmapset **chosen)
 {
@@ -494,8 +491,8 @@ logged_attributes(const PlnSource *source)
 static bool
 log_suffices(const PlnSource *source, Bitmapset *needed, Bitmapset *logged)
 {
-	if (source->level <= PLN_CAPTURE_MARK)
-		return true;
+	if (source->level <= PLN_CAPTURE_MARK || needed == NULL)
+		return true;			/* who needs rows will say so */
 	return source->generation > 0 && bms_is_subset(needed, logged);
 }
 
@@ -527,8 +524,15 @@ pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset *attnums, Oid rol
 	source = pln_source_find(relid);
 	if (source != NULL && source->kind == PLN_SOURCE_OWN_MATVIEW)
 		return NULL;			/* our writer records what it does */
+	own = source != NULL && source->kind == PLN_SOURCE_OWN_TABLE;
 	problem = relation_problem(relid);
-	if (problem == NULL && level > PLN_CAPTURE_MARK)
+	if (own && problem == NULL)
+	{
+		/* Changes by hand are rare: log them whole, or only that they happened. */
+		level = choose_attributes(relid, NULL, &needed) == NULL ? PLN_CAPTURE_SIGNED :
+			PLN_CAPTURE_MARK;
+	}
+	else if (problem == NULL && level > PLN_CAPTURE_MARK)
 		problem = choose_attributes(relid, attnums, &needed);
 	if (problem != NULL)
 		return problem;
@@ -541,7 +545,6 @@ pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset *attnums, Oid rol
 			triggers_good(relid))
 			return NULL;
 	}
-	own = source != NULL && source->kind == PLN_SOURCE_OWN_TABLE;
 	if (!own && !may_capture(relid, role))
 		return refuse("CAPTURE_NOT_ALLOWED",
 					  psprintf("role \"%s\" may not capture changes of \"%s\"; its owner can "
@@ -584,7 +587,7 @@ pln_source_register_own(Oid relid, bool is_streaming_table)
 	if (pln_source_find(relid) == NULL)
 	{
 		(void) insert_source(relid, is_streaming_table ? "own_table" : "own_matview",
-							 is_streaming_table ? PLN_CAPTURE_SIGNED : PLN_CAPTURE_MARK);
+							 PLN_CAPTURE_MARK);
 		pln_source_invalidate(relid);
 	}
 	if (!is_streaming_table)

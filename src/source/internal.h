@@ -139,9 +139,16 @@ typedef struct PlnNetTransaction
 	bool		residual;		/* an older row was updated or deleted */
 } PlnNetTransaction;
 
+/* A row of a log that cancelled within its transaction. */
+typedef struct PlnDeadRow
+{
+	uint64		xid;
+	ItemPointerData tid;
+} PlnDeadRow;
+
 /*
  * Walk the rows of the given transactions in this log (blocks first..last, first = -1: all of it).
- * Sets residual and returns (TIDs of) rows that cancelled.  With only_inserts also new images of
+ * Sets residual and returns the rows that cancelled, a List of PlnDeadRow.  With only_inserts also new images of
  * rows that no INSERT of the transaction made.
  */
 extern List *pln_net_effect(Relation log, int16 incarnation, int64 first_block, int64 last_block,
@@ -171,7 +178,7 @@ typedef struct PlnPart
 	int			maxxids;
 	uint64	   *xids;			/* top xids (log) or row xids (heap) */
 	List	   *skip_seqs;		/* of int64 *: statements of own_xid delivered from the heap */
-	List	   *dead;			/* of ItemPointer: rows that cancelled */
+	List	   *dead;			/* of PlnDeadRow */
 	uint64		own_xid;		/* with own_seq: what of it was consumed before */
 	int64		own_seq;
 	int64		rows;			/* as the headers say */

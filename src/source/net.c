@@ -345,10 +345,11 @@ pln_net_effect(Relation log, int16 incarnation, int64 first_block, int64 last_bl
 
 		if (image->op > 0 && (image->cancelled || (only_inserts && !image->inserted)))
 		{
-			ItemPointer tid = palloc(sizeof(ItemPointerData));
+			PlnDeadRow *row = palloc(sizeof(PlnDeadRow));
 
-			*tid = image->tid;
-			dead = lappend(dead, tid);
+			row->xid = image->key.xid;
+			row->tid = image->tid;
+			dead = lappend(dead, row);
 		}
 	}
 	MemoryContextDelete(context);

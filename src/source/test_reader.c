@@ -7,7 +7,9 @@
  */
 #include "postgres.h"
 
+#include "access/heapam.h"
 #include "access/htup_details.h"
+#include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
@@ -23,6 +25,7 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
@@ -70,21 +73,35 @@ pipeline_test_register(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* test_append(relation regclass, row_xid xid, rows bigint, ranges int[]) */
+/*
+ * test_append(relation regclass, first int, last int): rows (n, 'n') into a table (int, text),
+ * as our own writer would: past triggers, recorded as an append.
+ */
 Datum
 pipeline_test_append(PG_FUNCTION_ARGS)
 {
+	Relation	rel = table_open(PG_GETARG_OID(0), RowExclusiveLock);
 	List	   *ranges = NIL;
-	Datum	   *values;
-	int			n;
-	int			i;
+	int32		last = PG_GETARG_INT32(2);
+	int32		n;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(3), INT4OID, 4, true, TYPALIGN_INT,
-					  &values, NULL, &n);
-	for (i = 0; i < n; i++)
-		ranges = lappend_int(ranges, DatumGetInt32(values[i]));
-	pln_append_log_record(PG_GETARG_OID(0), DatumGetTransactionId(PG_GETARG_DATUM(1)), PG_GETARG_INT64(2),
-						  ranges);
+	for (n = PG_GETARG_INT32(1); n <= last; n++)
+	{
+		Datum		values[2];
+		bool		nulls[2] = {false, false};
+		HeapTuple	tuple;
+		BlockNumber block;
+
+		values[0] = Int32GetDatum(n);
+		values[1] = CStringGetTextDatum(psprintf("%d", n));
+		tuple = heap_form_tuple(RelationGetDescr(rel), values, nulls);
+		simple_heap_insert(rel, tuple);
+		block = ItemPointerGetBlockNumber(&tuple->t_self);
+		ranges = lappend_int(lappend_int(ranges, (int) block), (int) block);
+	}
+	table_close(rel, NoLock);
+	pln_append_log_record(PG_GETARG_OID(0), GetCurrentTransactionId(),
+						  last - PG_GETARG_INT32(1) + 1, ranges);
 	PG_RETURN_VOID();
 }
 
