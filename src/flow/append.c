@@ -151,15 +151,15 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 						changes->offence ? changes->offence : "rows were updated or deleted"),
 				 errdetail("A stream reads each row once and cannot take back rows; nothing was read."),
 				 errhint("Read it WITH (skipChangeCommits), or start over: "
-						 "REFRESH STREAMING TABLE %s FULL",
-						 pln_dataset_display_name(cxt->dataset))));
+						 "CALL pipeline.refresh(%s, full_refresh => true);",
+						 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 	ereport(ERROR,
 			(errcode(PLN_ERR_STATE),
 			 errmsg("streaming table %s lost its place in source %s",
 					pln_dataset_display_name(cxt->dataset), source),
 			 errdetail("%s", reason && reason->text ? reason->text : "Everything changed."),
-			 errhint("REFRESH STREAMING TABLE %s FULL",
-					 pln_dataset_display_name(cxt->dataset))));
+			 errhint("CALL pipeline.refresh(%s, full_refresh => true);",
+					 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 }
 
 /* Put a subquery in the place of the relation; Var numbers keep their meaning. */

@@ -77,7 +77,7 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 	rel = relation_open(cxt->dataset->relid, AccessShareLock);
 	if (cxt->dataset->filled && rel->rd_rel->relfilenode != cxt->dataset->relfilenode)
 		reasons = lappend(reasons, make_reason("DATA_HAS_CHANGED",
-											   "it was refreshed without this extension"));
+											   "its storage was replaced by another command"));
 	relation_close(rel, NoLock);
 	reason = pln_classify_self_changing(query);
 	if (reason != NULL)
@@ -89,7 +89,7 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 		PlnChanges *changes = pln_source_changes(relid, frontier, NULL);
 
 		*frontiers = lappend(*frontiers, changes->frontier);
-		if (changes->kind == PLN_CHANGE_NONE)
+		if (changes->kind == PLN_CHANGE_NONE || !cxt->dataset->filled)
 			continue;
 		if (changes->reasons == NIL)
 			reasons = lappend(reasons, make_reason("SOURCE_CHANGED",

@@ -276,7 +276,10 @@ record_success(Runner *runner, PlnNode *node, PlnOrigin *origin)
 
 	outcome->state = "COMPLETED";
 	if (batch)
+	{
+		pln_event_flow_progress(origin, "PLANNING", NULL);
 		pln_event_planning(origin, outcome->refresh_type, runner->flow.reasons);
+	}
 	pln_event_flow_progress(origin, "STARTING", NULL);
 	/* counts once: on RUNNING for streams, on COMPLETED for batch flows (reference §0.4) */
 	pln_event_flow_progress(origin, "RUNNING", batch ? NULL : outcome);
@@ -326,6 +329,11 @@ record_failure(Runner *runner, PlnNode *node, PlnOrigin *origin, ErrorData *erro
 
 	describe_failure(runner, outcome, error);
 	note_failure(runner, node, outcome, error);
+	if (runner->flow.reasons != NIL)
+	{
+		pln_event_flow_progress(origin, "PLANNING", NULL);
+		pln_event_planning(origin, "FULL_RECOMPUTE", runner->flow.reasons);
+	}
 	pln_event_flow_progress(origin, "STARTING", NULL);
 	pln_event_flow_failed(origin, outcome, samples);
 	pln_update_outcome(runner->update, outcome);
