@@ -280,6 +280,7 @@ CREATE TABLE pipeline_internal.log_headers (
     seq bigint NOT NULL,
     kind "char" NOT NULL,
     generation int NOT NULL,
+    natts int2 NOT NULL,
     heap regclass,
     first_block bigint,
     last_block bigint,
@@ -943,7 +944,7 @@ COMMENT ON EVENT TRIGGER pipeline_sql_drop IS
 	'data pipelines: datasets, sources and pipelines that are dropped';
 
 CREATE EVENT TRIGGER pipeline_ddl_command_end ON ddl_command_end
-	WHEN tag IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
+	WHEN tag IN ('CREATE TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
 		'ALTER PROCEDURE', 'ALTER ROUTINE', 'ALTER FUNCTION',
 		'CREATE PROCEDURE', 'CREATE FUNCTION')
 	EXECUTE FUNCTION pipeline_internal.on_ddl_command_end();

@@ -102,6 +102,8 @@ SELECT test_changes('src', :r2, 'only');
 
 -- Rewrites that keep the content are harmless, others are everything.
 VACUUM FULL src;
+INSERT INTO src VALUES (79);
+SELECT test_changes('src', :r2, 'stream');
 ALTER TABLE src ALTER v SET DEFAULT 0;
 INSERT INTO src (id) VALUES (80);
 SELECT test_changes('src', :r2, 'stream');
@@ -175,7 +177,31 @@ UPDATE p SET k = k + 10 WHERE id = 9;
 COMMIT;
 SELECT test_changes('p', :r1, 'stream');
 SELECT test_ensure('p21', 3, NULL, current_user);
+-- a new partition is captured from its first row on, an attached one came with rows
+INSERT INTO p VALUES (10, 1, 'before');
 CREATE TABLE p3 PARTITION OF p FOR VALUES FROM (20) TO (30);
+INSERT INTO p3 VALUES (11, 20, 'direct');
+INSERT INTO p VALUES (12, 21, 'root');
+CREATE TABLE p4 PARTITION OF p FOR VALUES FROM (30) TO (40);
+SELECT test_changes('p', :r1, 'stream');
+INSERT INTO p4 VALUES (13, 31, 'direct');
+SELECT test_changes('p', :r1, 'stream');
+CREATE TABLE p5 (id int, k int, v text);
+INSERT INTO p5 VALUES (14, 41, 'attached');
+ALTER TABLE p ATTACH PARTITION p5 FOR VALUES FROM (40) TO (50);
+SELECT test_changes('p', :r1, 'stream');
+INSERT INTO p5 VALUES (15, 41, 'direct');
+SELECT test_changes('p', :r1, 'stream');
+ALTER TABLE p DETACH PARTITION p5;
+SELECT test_changes('p', :r1, 'stream');
+-- a new column: rows from before have its default, rows from after their value
+INSERT INTO p VALUES (16, 1, 'narrow');
+ALTER TABLE p ADD c int, ADD d text DEFAULT 'dd', ADD ts timestamptz DEFAULT '2026-01-01 00:00:00+00';
+INSERT INTO p VALUES (17, 1, 'wide', 5, 'e', NULL);
+INSERT INTO p2 (id, k, d) VALUES (18, 11, 'leaf');
+SELECT test_changes('p', :r1, 'stream');
+INSERT INTO p VALUES (19, 1, 'narrow', 6);
+ALTER TABLE p ADD volatile float DEFAULT random();
 SELECT test_changes('p', :r1, 'stream');
 
 -- What cannot be captured.
@@ -317,9 +343,13 @@ SELECT count(*) FROM pg_trigger WHERE tgrelid = 'src'::regclass;
 INSERT INTO src VALUES (96, 9);
 SELECT test_forget(s.relid) FROM pipeline_internal.sources AS s
     JOIN pg_class AS c ON c.oid = s.relid WHERE c.relnamespace = 'capture'::regnamespace;
-SELECT count(*) FROM pipeline_internal.source_logs;
-SELECT count(*) FROM pg_class WHERE relnamespace = 'pipeline_data'::regnamespace AND relkind = 'r';
-DELETE FROM pipeline_internal.pipelines WHERE id < 0;
+SELECT count(*) AS orphans FROM pipeline_internal.source_logs
+    WHERE source_id NOT IN (SELECT id FROM pipeline_internal.sources);
+SELECT count(*) AS orphans FROM pipeline_internal.log_headers
+    WHERE source_id NOT IN (SELECT id FROM pipeline_internal.sources);
+SELECT count(*) AS orphans FROM pg_class
+    WHERE relnamespace = 'pipeline_data'::regnamespace AND relname LIKE 'log\_%' AND relkind = 'r'
+    AND oid NOT IN (SELECT log FROM pipeline_internal.source_logs);
 DELETE FROM pipeline_internal.datasets WHERE id = 900000;
 DELETE FROM pipeline_internal.pipelines WHERE id = 900000;
 SET client_min_messages = warning;

@@ -53,6 +53,7 @@ PG_FUNCTION_INFO_V1(pipeline_guard_dml);
 typedef struct CaptureTarget
 {
 	int64		source_id;
+	Oid			relid;			/* of the source: the trigger's table, or an ancestor */
 	PlnSourceKind kind;
 	PlnCaptureLevel level;
 	int32		generation;
@@ -169,6 +170,7 @@ add_targets(List *targets, Oid table, Oid relid)
 		PlnLog	   *log = pln_source_log(source, source->generation);
 
 		target->source_id = source->id;
+		target->relid = source->relid;
 		target->kind = source->kind;
 		target->level = source->level;
 		target->generation = source->generation;
@@ -417,6 +419,7 @@ capture_into(CaptureTarget *target, Relation table, char kind, Tuplestorestate *
 		}
 		else
 		{
+			header.natts = pln_source_natts(target->relid);
 			write_rows(&header, target, table, log, old_rows, new_rows);
 			table_close(log, NoLock);
 			if (kind == PLN_HEADER_APPEND)

@@ -34,6 +34,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
+#include "base/errors.h"
 #include "source/internal.h"
 
 /* One of the catalogs' row versions: survives freezing, not a new version of the row. */
@@ -172,9 +173,9 @@ describe_columns(StringInfo text, uint64 *hash, const PlnSource *source, List *r
 }
 
 char *
-pln_fingerprint_make(const PlnSource *source)
+pln_fingerprint_make(const PlnSource *source, Oid without)
 {
-	List	   *relids = pln_source_relations(source->relid);
+	List	   *relids = list_delete_oid(pln_source_relations(source->relid), without);
 	uint64		triggers = 0;
 	uint64		inherits = 0;
 	uint64		subscriptions = 0;
@@ -246,15 +247,58 @@ columns_kept(const char *before, const char *now)
 	return true;
 }
 
+/* The fingerprint with one part exchanged. */
+static char *
+with_part(const char *fingerprint, char letter, const char *value)
+{
+	char		mark[4] = {' ', letter, '=', '\0'};
+	const char *at = strstr(fingerprint, mark);
+
+	PLN_ENSURE(at != NULL);
+	at += 3;
+	return psprintf("%s%s%s", pnstrdup(fingerprint, at - fingerprint), value,
+					at + strcspn(at, " "));
+}
+
+/* Note of a SPARE header: what the fingerprint was, and what it became without a loss. */
+char *
+pln_fingerprint_spare(const char *before, const char *after)
+{
+	return psprintf("%s|%s", before, after);
+}
+
+/* Part by part: a part that changed for another reason too stays different. */
+static const char *
+apply_spare(const char *fingerprint, const char *spare)
+{
+	static const char letters[] = "gisfa";
+	const char *bar = strchr(spare, '|');
+	char	   *before;
+	int			i;
+
+	if (bar == NULL)
+		return fingerprint;
+	before = pnstrdup(spare, bar - spare);
+	for (i = 0; letters[i] != '\0'; i++)
+	{
+		if (same(fingerprint, before, letters[i]))
+			fingerprint = with_part(fingerprint, letters[i], part(bar + 1, letters[i]));
+	}
+	return fingerprint;
+}
+
 PlnReason *
-pln_fingerprint_compare(const char *before, const char *now)
+pln_fingerprint_compare(const char *before, const char *now, List *spares)
 {
 	bool		has_log;
+	ListCell   *lc;
 
 	if (strcmp(before, now) == 0)
 		return NULL;
 	if (strncmp(before, "1 ", 2) != 0)
 		return reason("CONFIGURATION_CHANGED", "its capture was recorded by another version");
+	foreach(lc, spares)
+		before = apply_spare(before, lfirst(lc));
 	if (!same(before, now, 'g'))
 		return reason("CHANGE_SET_MISSING",
 					  "its capture triggers were disabled, altered or made anew");

@@ -78,6 +78,9 @@ extern bool pln_is_own_trigger(Oid tgfoid);
 extern void pln_source_forget(Oid relid);
 extern void pln_source_forget_if_unread(Oid relid);
 
+/* DDL on a relation has ended; created: it was CREATE TABLE.  For the event trigger. */
+extern void pln_source_relation_altered(Oid relid, bool created);
+
 /* Retention: remove headers that every reader has passed, start a new log when the current one has
  * grown, drop drained ones.  In a transaction of its own, after an update committed (C3). */
 extern void pln_source_trim(Oid relid);
