@@ -22,6 +22,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -32,6 +33,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
 #include "base/errors.h"
@@ -39,6 +41,25 @@
 
 /* One of the catalogs' row versions: survives freezing, not a new version of the row. */
 #define ROW_VERSION(tuple) HeapTupleHeaderGetRawXmin((tuple)->t_data)
+
+/*
+ * Catalogs are read as they are now, a transaction of REPEATABLE READ reads rows as they were: a
+ * fingerprint that is newer than the rows would hide what happened in between (correctness A5).
+ */
+static void
+check_version(HeapTuple tuple)
+{
+	TransactionId xmin = ROW_VERSION(tuple);
+
+	if (!IsolationUsesXactSnapshot() || HeapTupleHeaderXminFrozen(tuple->t_data) ||
+		TransactionIdIsCurrentTransactionId(xmin) ||
+		!XidInMVCCSnapshot(xmin, GetTransactionSnapshot()))
+		return;
+	ereport(ERROR,
+			(errcode(PLN_ERR_RETRY),
+			 errmsg("a source was altered or truncated after this transaction began"),
+			 errhint("Run the transaction again.")));
+}
 
 static void
 add_hash(uint64 *hash, uint64 value)
@@ -72,6 +93,7 @@ hash_triggers(uint64 *hash, Oid relid)
 
 		if (!is_our_trigger(NameStr(form->tgname)))
 			continue;
+		check_version(tuple);
 		add_hash(hash, form->oid);
 		add_hash(hash, ROW_VERSION(tuple));
 		add_hash(hash, form->tgenabled);
@@ -96,6 +118,7 @@ hash_inherits(uint64 *hash, Oid relid)
 	{
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
 
+		check_version(tuple);
 		add_hash(hash, form->inhrelid);
 		add_hash(hash, form->inhparent);
 		add_hash(hash, ROW_VERSION(tuple));
@@ -131,6 +154,7 @@ hash_relfilenode(uint64 *hash, Oid relid)
 
 	if (!HeapTupleIsValid(tuple))
 		return;
+	check_version(tuple);
 	add_hash(hash, relid);
 	add_hash(hash, ((Form_pg_class) GETSTRUCT(tuple))->relfilenode);
 	ReleaseSysCache(tuple);
@@ -143,6 +167,7 @@ hash_attribute(uint64 *hash, Oid relid, const char *name)
 
 	if (!HeapTupleIsValid(tuple))
 		return;
+	check_version(tuple);
 	add_hash(hash, ROW_VERSION(tuple));
 	ReleaseSysCache(tuple);
 }
