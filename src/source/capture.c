@@ -193,6 +193,7 @@ find_entry(Oid table)
 {
 	CaptureEntry *entry;
 	MemoryContext old;
+	volatile bool complete = false;
 	bool		found;
 
 	if (entries == NULL)
@@ -219,11 +220,11 @@ find_entry(Oid table)
 	PG_TRY();
 	{
 		entry->targets = add_targets(NIL, table, table);
+		complete = true;
 	}
-	PG_CATCH();
+	PG_FINALLY();
 	{
-		entry->valid = false;
-		PG_RE_THROW();
+		entry->valid = entry->valid && complete;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);

@@ -25,7 +25,6 @@
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -35,6 +34,7 @@
 #include "base/errors.h"
 #include "base/guc.h"
 #include "base/ident.h"
+#include "base/secctx.h"
 #include "base/spi.h"
 #include "source/internal.h"
 
@@ -273,12 +273,12 @@ try_lock(Oid relid)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		int			nest = NewGUCNestLevel();
+		PlnSecContext ctx;
 
-		(void) set_config_option("lock_timeout", psprintf("%d", pln_guc_source_lock_timeout),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		pln_enter_settings(&ctx, list_make1(psprintf("lock_timeout=%d",
+													 pln_guc_source_lock_timeout)));
 		LockRelationOid(relid, ShareRowExclusiveLock);
-		AtEOXact_GUC(false, nest);
+		pln_leave(&ctx);
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;

@@ -7,6 +7,7 @@
 
 #include "access/attnum.h"
 #include "access/tupdesc.h"
+#include "lib/stringinfo.h"
 #include "storage/block.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
@@ -49,7 +50,7 @@ extern PlnSource *pln_source_find(Oid relid);	/* NULL when unknown; any state */
 extern PlnSource *pln_source_owning(Oid relid); /* itself or an ancestor of it */
 extern List *pln_source_logs(const PlnSource *source);	/* of PlnLog, by generation */
 extern PlnLog *pln_source_log(const PlnSource *source, int32 generation);	/* or NULL */
-extern List *pln_source_relations(Oid relid);	/* itself and all that inherit, by find_all_inheritors */
+extern List *pln_source_relations(Oid relid);	/* itself and all that inherit from it */
 extern bool pln_source_is_child(Oid relid); /* partition or inheritance child */
 extern AttrNumber pln_source_natts(Oid relid);	/* dropped ones included */
 extern List *pln_source_parents(Oid relid); /* direct parents */
@@ -156,8 +157,8 @@ typedef struct PlnDeadRow
 
 /*
  * Walk the rows of the given transactions in this log (blocks first..last, first = -1: all of it).
- * Sets residual and returns the rows that cancelled, a List of PlnDeadRow.  With only_inserts also new images of
- * rows that no INSERT of the transaction made.
+ * Sets residual and returns the rows that cancelled, a List of PlnDeadRow.  With only_inserts
+ * also new images of rows that no INSERT of the transaction made.
  */
 extern List *pln_net_effect(Relation log, int16 incarnation, int64 first_block, int64 last_block,
 							uint64 own_xid, int64 own_seq, int n, PlnNetTransaction *xacts,

@@ -73,7 +73,8 @@ log_shape_problem(Relation log, TupleDesc desc, int ncols, const AttrNumber *att
 		{
 			AttrNumber	attnum = attnums[i - PLN_LOG_FIXED];
 
-			if (attnum <= 0 || attnum > desc->natts || TupleDescAttr(desc, attnum - 1)->attisdropped)
+			if (attnum <= 0 || attnum > desc->natts ||
+				TupleDescAttr(desc, attnum - 1)->attisdropped)
 				return "has a column that the source lost";
 			type = TupleDescAttr(desc, attnum - 1)->atttypid;
 		}

@@ -386,7 +386,8 @@ recover_deleted(PlnReading *r, int64 missing)
 				continue;
 			if (log == NULL || !log_is_wide_enough(r, log, header->natts))
 			{
-				pln_changes_everything(r->changes, "CHANGE_SET_MISSING", pstrdup("its change log is gone"));
+				pln_changes_everything(r->changes, "CHANGE_SET_MISSING",
+									   pstrdup("its change log is gone"));
 				return;
 			}
 			if (extra != NIL && ((PlnPart *) llast(extra))->heap == log->relid &&

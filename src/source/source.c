@@ -203,8 +203,9 @@ first_residual(PlnReading *r)
 static char *
 describe_offence(const PlnXact *xact)
 {
-	return psprintf("%s in transaction " UINT64_FORMAT " at %s", xact->what ? xact->what : "changed",
-					xact->xid, timestamptz_to_str(xact->at));
+	return psprintf("%s in transaction " UINT64_FORMAT " at %s",
+					xact->what ? xact->what : "changed", xact->xid,
+					timestamptz_to_str(xact->at));
 }
 
 static void
@@ -311,13 +312,15 @@ pln_source_changes_of(Oid relid, const PlnFrontier *frontier, Bitmapset *attnums
 	r.changes = changes;
 	if (r.source == NULL || !r.source->active)
 	{
-		pln_changes_everything(changes, "CHANGE_SET_MISSING", pstrdup("its changes are not captured"));
+		pln_changes_everything(changes, "CHANGE_SET_MISSING",
+							   pstrdup("its changes are not captured"));
 		return changes;
 	}
 	if (frontier == NULL)
 	{
 		if (options == NULL || !options->starting_latest)
-			pln_changes_everything(changes, "CHANGE_SET_MISSING", pstrdup("it was not read before"));
+			pln_changes_everything(changes, "CHANGE_SET_MISSING",
+								   pstrdup("it was not read before"));
 		return changes;
 	}
 	pending = pln_headers_pending(r.source->id, frontier);
