@@ -517,7 +517,7 @@ COMMENT ON FUNCTION pipeline.to_timestamp(double precision) IS
 CREATE FUNCTION pipeline_internal.parse(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT kind text, OUT name text, OUT detail jsonb)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_parse';
 COMMENT ON FUNCTION pipeline_internal.parse(text, jsonb)
 IS 'statements of a pipeline source, parsed';
@@ -525,7 +525,7 @@ IS 'statements of a pipeline source, parsed';
 CREATE FUNCTION pipeline_internal.rewrite(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT query text)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_rewrite';
 COMMENT ON FUNCTION pipeline_internal.rewrite(text, jsonb)
 IS 'queries of a pipeline source as PostgreSQL understands them';
@@ -556,6 +556,14 @@ LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_internal_list_files';
 COMMENT ON FUNCTION pipeline_internal.list_files(text, jsonb, boolean) IS
 	'files of a path, and the counts of reading them when asked';
+
+CREATE FUNCTION pipeline_internal.file_schema(
+	path text, options jsonb DEFAULT '{}', old jsonb DEFAULT NULL)
+RETURNS jsonb
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'pipeline_internal_file_schema';
+COMMENT ON FUNCTION pipeline_internal.file_schema(text, jsonb, jsonb) IS
+	'columns of a file source as they are frozen, and what new files make of the frozen ones';
 
 CREATE FUNCTION pipeline.check_row(
 	view text, rules text[], actions text[], VARIADIC results boolean[])
@@ -856,7 +864,10 @@ SELECT d.dataset, d.state_since, '55000', pg_catalog.concat_ws(': ', d.state, d.
 	CASE WHEN d.relid IS NULL THEN NULL
 		WHEN d.state = 'SUSPENDED'
 			THEN pg_catalog.format('CALL pipeline.refresh(%L, full_refresh => true);', d.dataset)
-		ELSE pg_catalog.format('DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
+		WHEN d.state_reason = 'source dropped'
+			THEN pg_catalog.format('-- create the source again, then  CALL pipeline.run_update(%L);',
+				d.pipeline)
+		ELSE pg_catalog.format('-- if it is not needed any more  DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
 			WHEN 'MATERIALIZED_VIEW' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, d.dataset) END
 FROM pipeline_internal.dataset_access d
 WHERE d.state <> 'ACTIVE' AND (d.is_owner OR d.sees_all OR d.may_read)
@@ -891,7 +902,7 @@ GROUP BY d.dataset, d.is_owner;
 COMMENT ON VIEW pipeline.problems IS 'what needs a person, and what to type';
 
 -- 5.4 Views of other parts
-CREATE VIEW pipeline.change_logs AS
+CREATE VIEW pipeline.change_logs WITH (security_barrier) AS
 SELECT s.relid AS source,
        s.kind,
        s.level,

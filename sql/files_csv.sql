@@ -1,10 +1,13 @@
 -- CSV and text files: quoting, nulls, inference, headers, misfits.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS pipeline;
+RESET client_min_messages;
 CREATE SCHEMA files_csv;
 SET search_path = files_csv, pg_catalog;
 SET TimeZone = 'UTC';
 
 -- Landing folders of this test, below the data directory.
-CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql AS
+CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql SECURITY DEFINER AS
 	$$SELECT current_setting('data_directory') || '/files_csv/' || name$$;
 CREATE FUNCTION sh(command text) RETURNS void LANGUAGE plpgsql AS
 	$$BEGIN EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L',
@@ -18,7 +21,8 @@ CREATE FUNCTION put(name text, content bytea) RETURNS void LANGUAGE plpgsql AS
 	END$$;
 CREATE FUNCTION put(name text, content text) RETURNS void LANGUAGE sql AS
 	$$SELECT put(name, convert_to(content, 'UTF8'))$$;
-CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS $$SELECT replace(t, dir(), 'DIR/')$$;
+CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS
+	$$SELECT replace(replace(t, dir(), 'DIR/'), rtrim(dir(), '/'), 'DIR')$$;
 CREATE FUNCTION schema_of(name text, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
 	$$SELECT string_agg(format('%I %s', column_name, data_type), ', ')
 		FROM pipeline.infer_schema(dir(name), NULL, options)$$;
@@ -37,7 +41,7 @@ CREATE FUNCTION counts(name text, options jsonb DEFAULT '{}')
 CREATE FUNCTION read(name text, options jsonb DEFAULT '{}') RETURNS SETOF text
 	LANGUAGE plpgsql AS
 	$$BEGIN RETURN QUERY EXECUTE (SELECT format(
-		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline_internal.read_files(%L, %L) AS r (%s)',
+		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline.read_files(%L, %L) AS r (%s)',
 		dir(name), options, schema_of(name, options))); END$$;
 SELECT sh('rm -rf files_csv');
 
@@ -47,7 +51,7 @@ SELECT schema_of('rfc', '{"header": true}');
 SELECT * FROM read('rfc', '{"header": true}');
 SELECT put('rfc/a.csv', E'\uFEFFid,name,note\r\n' || repeat(E'9,z,z\r\n', 5000) ||
 	E'1,"a, b","line one\r\nline two"\r\n2,"say ""hi""",\r\n3, padded ,"x"');
-SELECT count(*), count(*) FILTER (WHERE name = 'z') FROM pipeline_internal.read_files(dir('rfc'), '{"header": true}')
+SELECT count(*), count(*) FILTER (WHERE name = 'z') FROM pipeline.read_files(dir('rfc'), '{"header": true}')
 	AS (name text);
 SELECT * FROM read('rfc', '{"header": true, "ignoreLeadingWhiteSpace": true, "ignoreTrailingWhiteSpace": true}') OFFSET 5002;
 
@@ -69,6 +73,7 @@ SELECT * FROM read('quote', '{"header": true, "sep": ";", "quote": "''", "commen
 SELECT put('sep/a.csv', E'id||v\n1||a|b\n2||"x||y"\n');
 SELECT * FROM read('sep', '{"header": true, "delimiter": "||"}');
 SELECT put('tsv/a.tsv', E'id\tv\n1\ta,b\n');
+SELECT put('tsv/b.csv', E'id,v\n2,"a\tb"\n');
 SELECT * FROM read('tsv', '{"header": true}');
 
 -- a quote that is never closed costs its line and no other
@@ -79,13 +84,13 @@ SELECT * FROM read('open', '{"header": true, "mode": "DROPMALFORMED"}');
 SELECT error_of($$SELECT * FROM read('open', '{"header": true, "mode": "FAILFAST"}')$$);
 -- ... nor does the search for its end go on for ever
 SELECT put('reach/a.csv', E'id,v\n1,"open\n' || repeat(E'2,x\n', 400000));
-SELECT count(*), count(id), min(left(_rescued_data, 40)) FROM pipeline_internal.read_files(dir('reach'), '{"header": true}')
+SELECT count(*), count(id), min(left(_rescued_data, 40)) FROM pipeline.read_files(dir('reach'), '{"header": true}')
 	AS (id int, _rescued_data text);
 
 -- ---- nulls ----
 SELECT put('null/a.csv', E'id,s,n\n1,,\n2,"",5\n3,NULL,6\n4,\\N,7\n');
-SELECT id, s, s IS NULL AS is_null, n FROM pipeline_internal.read_files(dir('null'), '{"header": true}') AS (id int, s text, n int);
-SELECT id, s, s IS NULL AS is_null, n FROM pipeline_internal.read_files(dir('null'), '{"header": true, "nullValue": "NULL", "emptyValue": "-"}')
+SELECT id, s, s IS NULL AS is_null, n FROM pipeline.read_files(dir('null'), '{"header": true}') AS (id int, s text, n int);
+SELECT id, s, s IS NULL AS is_null, n FROM pipeline.read_files(dir('null'), '{"header": true, "nullValue": "NULL", "emptyValue": "-"}')
 	AS (id int, s text, n int);
 
 -- ---- inference ----
@@ -123,8 +128,8 @@ SELECT * FROM read('skip', '{"header": true, "skipRows": 2}');
 -- a surprise behind the sample: rescued, or an error that names the line
 SELECT sh($$mkdir files_csv/late && { echo n,s; seq -f '%.0f,w' 30000; echo '30001,"one, two"'; echo 3.5,w; echo n/a,w; } > files_csv/late/a.csv$$);
 SELECT schema_of('late', '{"header": true}');
-SELECT count(*), count(n), max(s) FILTER (WHERE n = 30001) FROM pipeline_internal.read_files(dir('late'), '{"header": true}') AS (n int, s text);
-SELECT n, s, hide(_rescued_data) FROM pipeline_internal.read_files(dir('late'), '{"header": true}') AS (n int, s text, _rescued_data text)
+SELECT count(*), count(n), max(s) FILTER (WHERE n = 30001) FROM pipeline.read_files(dir('late'), '{"header": true}') AS (n int, s text);
+SELECT n, s, hide(_rescued_data) FROM pipeline.read_files(dir('late'), '{"header": true}') AS (n int, s text, _rescued_data text)
 	WHERE _rescued_data IS NOT NULL;
 SELECT error_of($$SELECT * FROM read('late', '{"header": true, "mode": "FAILFAST"}')$$);
 
@@ -133,13 +138,13 @@ SELECT put('convert/a.csv', E'n,f,d,t,b,j\n001,1.5,03/04/2024,2024.04.03 17:05,t
 \set convert '{"header": true, "schema": "n BIGINT, f FLOAT, d DATE, t TIMESTAMP, b BOOLEAN, j VARIANT", "rescuedDataColumn": "_r", "dateFormat": "dd/MM/yyyy", "timestampFormat": "yyyy.MM.dd HH:mm[:ss]", "timeZone": "Europe/Berlin"}'
 SELECT * FROM read('convert', :'convert');
 SELECT put('formats/a.csv', E'"Mar 4, 2024 5:06:07 PM","4-3-24","Monday 20240304T101112.5+0130"\n');
-SELECT * FROM pipeline_internal.read_files(dir('formats'), '{"timestampFormat": "MMM d, yyyy h:mm:ss a", "schema": "a TIMESTAMP_NTZ"}') AS (a timestamp);
-SELECT * FROM pipeline_internal.read_files(dir('formats'), '{"dateFormat": "d-M-yy", "schema": "a STRING, b DATE"}') AS (b date);
-SELECT * FROM pipeline_internal.read_files(dir('formats'), $${"timestampFormat": "EEEE yyyyMMdd'T'HHmmss.SXX", "schema": "a STRING, b STRING, c TIMESTAMP"}$$) AS (c timestamptz);
+SELECT * FROM pipeline.read_files(dir('formats'), '{"timestampFormat": "MMM d, yyyy h:mm:ss a", "schema": "a TIMESTAMP_NTZ"}') AS (a timestamp);
+SELECT * FROM pipeline.read_files(dir('formats'), '{"dateFormat": "d-M-yy", "schema": "a STRING, b DATE"}') AS (b date);
+SELECT * FROM pipeline.read_files(dir('formats'), $${"timestampFormat": "EEEE yyyyMMdd'T'HHmmss.SXX", "schema": "a STRING, b STRING, c TIMESTAMP"}$$) AS (c timestamptz);
 -- NaN and infinities
 SELECT put('special/a.csv', E'f\n1.5\nNaN\nInf\n-Inf\nn/a\n');
 SELECT schema_of('special', '{"header": true, "nanValue": "n/a"}');
-SELECT * FROM pipeline_internal.read_files(dir('special'), '{"header": true, "nanValue": "n/a"}') AS (f float8);
+SELECT * FROM pipeline.read_files(dir('special'), '{"header": true, "nanValue": "n/a"}') AS (f float8);
 -- encodings
 SELECT put('latin/a.csv', '\x69642c76e90a312c22e4223b0a322cff0a'::bytea);
 SELECT * FROM read('latin', '{"header": true, "encoding": "latin1"}');
@@ -151,7 +156,7 @@ SELECT * FROM read('cr', '{"header": true}');
 SELECT put('one/a.csv', E'v\na\n\nb\n');
 SELECT * FROM read('one', '{"header": true}');
 SELECT put('long/a.csv', E'id,v\n1,"' || repeat(E'x\n', 400000) || E'"\n2,y\n');
-SELECT id, length(v) FROM pipeline_internal.read_files(dir('long'), '{"header": true}') AS (id int, v text);
+SELECT id, length(v) FROM pipeline.read_files(dir('long'), '{"header": true}') AS (id int, v text);
 
 -- ---- text ----
 SELECT put('text/a.txt', E'first\n\n  third \r\nlast');
@@ -163,7 +168,7 @@ SELECT * FROM counts('text');
 SELECT error_of($$SELECT * FROM read('text', '{"mode": "FAILFAST"}')$$);
 SELECT error_of($$SELECT * FROM read('text', '{"schema": "a int"}')$$);
 
-SET client_min_messages = warning;
 SELECT sh('rm -rf files_csv');
 RESET search_path;
+SET client_min_messages = warning;
 DROP SCHEMA files_csv CASCADE;

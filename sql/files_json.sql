@@ -1,10 +1,13 @@
 -- JSON files: inference, conversion, malformed records, both layouts.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS pipeline;
+RESET client_min_messages;
 CREATE SCHEMA files_json;
 SET search_path = files_json, pg_catalog;
 SET TimeZone = 'UTC';
 
 -- Landing folders of this test, below the data directory.
-CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql AS
+CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql SECURITY DEFINER AS
 	$$SELECT current_setting('data_directory') || '/files_json/' || name$$;
 CREATE FUNCTION sh(command text) RETURNS void LANGUAGE plpgsql AS
 	$$BEGIN EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L',
@@ -18,7 +21,8 @@ CREATE FUNCTION put(name text, content bytea) RETURNS void LANGUAGE plpgsql AS
 	END$$;
 CREATE FUNCTION put(name text, content text) RETURNS void LANGUAGE sql AS
 	$$SELECT put(name, convert_to(content, 'UTF8'))$$;
-CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS $$SELECT replace(t, dir(), 'DIR/')$$;
+CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS
+	$$SELECT replace(replace(t, dir(), 'DIR/'), rtrim(dir(), '/'), 'DIR')$$;
 CREATE FUNCTION schema_of(name text, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
 	$$SELECT string_agg(format('%I %s', column_name, data_type), ', ')
 		FROM pipeline.infer_schema(dir(name), NULL, options)$$;
@@ -37,7 +41,7 @@ CREATE FUNCTION counts(name text, options jsonb DEFAULT '{}')
 CREATE FUNCTION read(name text, options jsonb DEFAULT '{}') RETURNS SETOF text
 	LANGUAGE plpgsql AS
 	$$BEGIN RETURN QUERY EXECUTE (SELECT format(
-		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline_internal.read_files(%L, %L) AS r (%s)',
+		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline.read_files(%L, %L) AS r (%s)',
 		dir(name), options, schema_of(name, options))); END$$;
 SELECT sh('rm -rf files_json');
 
@@ -61,7 +65,7 @@ SELECT put('numbers/a.json', $J${"big": 9223372036854775807, "huge": 92233720368
 {"big": -9223372036854775808, "huge": 1, "d": 2.50, "long": 1.5, "mix": 1.25, "id": 1.5, "n": NaN}
 $J$);
 SELECT schema_of('numbers');
-SELECT big, huge, d, long, mix, id, n FROM pipeline_internal.read_files(dir('numbers'), '{}')
+SELECT big, huge, d, long, mix, id, n FROM pipeline.read_files(dir('numbers'), '{}')
 	AS (big bigint, huge numeric, d float8, long numeric, mix float8, id numeric, n float8);
 
 -- conflicts become text, and text keeps the spelling
@@ -118,13 +122,22 @@ SELECT * FROM read('misfit', :'misfit');
 SELECT * FROM counts('misfit', :'misfit');
 SELECT error_of($$SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast"}')$$);
 -- FAILFAST with a rescued column that the user named: misfits are rescued
-SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast", "rescuedDataColumn": "r"}');
+SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast", "rescuedDataColumn": "_r"}');
+-- types without a check of their own: anything but the value's fault is an error
+CREATE DOMAIN small AS int CHECK (VALUE < 10);
+CREATE FUNCTION broken(int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;
+CREATE DOMAIN broken AS int CHECK (broken(VALUE));
+SELECT put('domain/a.json', $J${"v": 5, "c": "pg_class"}
+{"v": 50, "c": "no_such_table"}
+$J$);
+SELECT * FROM read('domain', '{"schema": "v small, c regclass", "rescuedDataColumn": "_r"}');
+SELECT error_of($$SELECT * FROM read('domain', '{"schema": "v broken", "rescuedDataColumn": "_r"}')$$);
 -- what no text can hold
 SELECT put('zero/a.json', $J${"id": 1, "s": "a\u0000b", "o": {"k": "\ud800"}, "ok": "\ud83d\ude00 \"\\\/\b\f\n\r\t"}
 $J$);
 SELECT * FROM read('zero');
 SELECT count(*) FILTER (WHERE f.s IS NULL), count(*) FILTER (WHERE f.o IS NULL)
-	FROM pipeline_internal.read_files(dir('zero'), '{"schema": "s string, o variant"}') AS f (s text, o jsonb);
+	FROM pipeline.read_files(dir('zero'), '{"schema": "s string, o variant"}') AS f (s text, o jsonb);
 
 -- ---- malformed records ----
 SELECT put('bad/a.json', $J${"id": 1}
@@ -148,7 +161,7 @@ SELECT * FROM counts('worse');
 -- nesting beyond the limit is malformed, not an error
 SELECT put('deep/a.json', '{"id": 1, "a": ' || repeat('[', 499) || repeat(']', 499) || '}'
 	|| E'\n{"id": 2, "a": ' || repeat('[', 100000) || repeat(']', 100000) || E'}\n');
-SELECT id, length(a::text), left(_rescued_data, 40) FROM pipeline_internal.read_files(dir('deep'), '{}')
+SELECT id, length(a::text), left(_rescued_data, 40) FROM pipeline.read_files(dir('deep'), '{}')
 	AS (id bigint, a jsonb, _rescued_data text);
 SELECT * FROM counts('deep', '{"maxNestingDepth": 10}');
 -- bytes that are no UTF-8, and a NUL
@@ -186,8 +199,8 @@ SELECT * FROM read('ends');
 SELECT * FROM counts('ends');
 -- a record longer than any buffer, in both layouts
 SELECT put('long/a.json', '{"id": 1, "s": "' || repeat('x', 3000000) || E'"}\n{"id": 2, "s": "y"}');
-SELECT id, length(s) FROM pipeline_internal.read_files(dir('long'), '{}') AS (id bigint, s text);
-SELECT id, length(s) FROM pipeline_internal.read_files(dir('long'), '{"multiLine": true}') AS (id bigint, s text);
+SELECT id, length(s) FROM pipeline.read_files(dir('long'), '{}') AS (id bigint, s text);
+SELECT id, length(s) FROM pipeline.read_files(dir('long'), '{"multiLine": true}') AS (id bigint, s text);
 -- compressed, also in several members, truncated, and damaged
 SELECT sh($$cd files_json && mkdir gz && printf '{"id": 1}\n' | gzip > gz/a.json.gz && printf '{"id": 2}\n{"id": 3}\n' | gzip >> gz/a.json.gz$$);
 SELECT * FROM read('gz');
@@ -205,9 +218,29 @@ SELECT put('parcels/a.json', $J${"scan_id": 1, "weight_kg": 2.50}
 {"scan_id": 9, "weight_kg": null}
 $J$);
 SELECT scan_id, weight_kg, weight_kg::numeric(10,2)
-	FROM pipeline_internal.read_files(dir('parcels'), '{}') AS (scan_id bigint, weight_kg float8);
+	FROM pipeline.read_files(dir('parcels'), '{}') AS (scan_id bigint, weight_kg float8);
 
-SET client_min_messages = warning;
+-- ---- the frozen schema ----
+SELECT put('evolve/1.json', '{"id": 1, "qty": 5, "Amount": 1.5}');
+SELECT jsonb_pretty(pipeline_internal.file_schema(dir('evolve'), '{"schemaHints": "amount DECIMAL(10,2), _corrupt_record STRING"}'));
+CREATE TABLE frozen AS SELECT pipeline_internal.file_schema(dir('evolve')) AS s;
+SELECT pipeline_internal.file_schema(dir('evolve'), '{}', s) = s FROM frozen;
+SELECT put('evolve/2.json', $J${"id": 2, "qty": "seven"}
+{"id": 3, "qty": 8, "new": "n", "ID": 4, "AMOUNT": 1, "_rescued_data": 0}
+{"id": 4, "qty": {"n": 9}, "xmin": true}
+$J$);
+-- new columns follow, known ones keep their types, other spellings are not new
+SELECT c->>'name', c->>'source', c->>'type'
+	FROM frozen, jsonb_array_elements(pipeline_internal.file_schema(dir('evolve'), '{}', s)->'columns') AS c;
+SELECT mode, pipeline_internal.file_schema(dir('evolve'), jsonb_build_object('schemaEvolutionMode', mode), s) = s
+	FROM frozen, unnest('{rescue,none}'::text[]) AS mode;
+SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{"schemaEvolutionMode": "failOnNewColumns"}', s) FROM frozen$$);
+SELECT c->>'name', c->>'type'
+	FROM frozen, jsonb_array_elements(pipeline_internal.file_schema(dir('evolve'), '{"schemaEvolutionMode": "failOnNewColumns", "schemaHints": "new varchar(9), xmin string, qty string"}', s)->'columns') AS c;
+SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{}', '{"columns": 1}')$$);
+SELECT error_of($$SELECT pipeline_internal.file_schema(dir('evolve'), '{}', '{"format": "json", "columns": [{"name": "x"}]}')$$);
+
 SELECT sh('rm -rf files_json');
 RESET search_path;
+SET client_min_messages = warning;
 DROP SCHEMA files_json CASCADE;

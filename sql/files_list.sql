@@ -1,10 +1,13 @@
 -- Which files a path stands for, who may read them, and the options of read_files.
+SET client_min_messages = warning;
+CREATE EXTENSION IF NOT EXISTS pipeline;
+RESET client_min_messages;
 CREATE SCHEMA files_list;
 SET search_path = files_list, pg_catalog;
 SET TimeZone = 'UTC';
 
 -- Landing folders of this test, below the data directory.
-CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql AS
+CREATE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql SECURITY DEFINER AS
 	$$SELECT current_setting('data_directory') || '/files_list/' || name$$;
 CREATE FUNCTION sh(command text) RETURNS void LANGUAGE plpgsql AS
 	$$BEGIN EXECUTE format('COPY (SELECT 1 WHERE false) TO PROGRAM %L',
@@ -18,7 +21,8 @@ CREATE FUNCTION put(name text, content bytea) RETURNS void LANGUAGE plpgsql AS
 	END$$;
 CREATE FUNCTION put(name text, content text) RETURNS void LANGUAGE sql AS
 	$$SELECT put(name, convert_to(content, 'UTF8'))$$;
-CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS $$SELECT replace(t, dir(), 'DIR/')$$;
+CREATE FUNCTION hide(t text) RETURNS text LANGUAGE sql AS
+	$$SELECT replace(replace(t, dir(), 'DIR/'), rtrim(dir(), '/'), 'DIR')$$;
 CREATE FUNCTION schema_of(name text, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
 	$$SELECT string_agg(format('%I %s', column_name, data_type), ', ')
 		FROM pipeline.infer_schema(dir(name), NULL, options)$$;
@@ -37,7 +41,7 @@ CREATE FUNCTION counts(name text, options jsonb DEFAULT '{}')
 CREATE FUNCTION read(name text, options jsonb DEFAULT '{}') RETURNS SETOF text
 	LANGUAGE plpgsql AS
 	$$BEGIN RETURN QUERY EXECUTE (SELECT format(
-		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline_internal.read_files(%L, %L) AS r (%s)',
+		'SELECT hide(jsonb_strip_nulls(to_jsonb(r))::text) FROM pipeline.read_files(%L, %L) AS r (%s)',
 		dir(name), options, schema_of(name, options))); END$$;
 SELECT sh('rm -rf files_list');
 CREATE FUNCTION names(path text, options jsonb DEFAULT '{}') RETURNS text LANGUAGE sql AS
@@ -72,7 +76,7 @@ SELECT names('a', '{"modifiedBefore": "2001-02-03T04:05:07Z"}'), names('a', '{"m
 SELECT names('a', '{"modifiedAfter": "2001-02-03T04:05:06Z", "modifiedBefore": "2020-01-02"}');
 SELECT names('a', '{"minFileAge": "1 days"}');
 SELECT file_modification_time, file_size, file_block_start, file_block_length, hide(file_path), file_name
-	FROM pipeline_internal.read_files(dir('a/m_05.json'), '{"format": "text"}')
+	FROM pipeline.read_files(dir('a/m_05.json'), '{"format": "text"}')
 	AS (file_modification_time timestamptz, file_size int8, file_block_start int8, file_block_length int8, file_path text, file_name text);
 
 -- ---- partitions ----
@@ -121,21 +125,15 @@ SELECT error_of($$SELECT * FROM pipeline.infer_schema('s3://bucket/x')$$);
 SELECT error_of($$SELECT * FROM pipeline.infer_schema('')$$);
 SELECT error_of($$SELECT * FROM pipeline.infer_schema(NULL)$$);
 SELECT column_name FROM pipeline.infer_schema('file://' || dir('f'));
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f')) AS (x int)$$);
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f')) AS (file_size int)$$);
-SELECT error_of($$SELECT * FROM pipeline_internal.read_files(dir('f'))$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f')) AS (x int)$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f')) AS (file_size int)$$);
+SELECT error_of($$SELECT * FROM pipeline.read_files(dir('f'))$$);
 
 -- ---- rights ----
 CREATE ROLE regress_pln_files;
 GRANT USAGE ON SCHEMA files_list TO regress_pln_files;
 SELECT put('secret/s.json', '{"id": 1}');
 SELECT put('f2/t.json', '{"id": 1}');
-SET ROLE regress_pln_files;
-SELECT error_of($$SELECT schema_of('f')$$);
-RESET ROLE;
--- data_directory is for superusers to see
-CREATE OR REPLACE FUNCTION dir(name text DEFAULT '') RETURNS text LANGUAGE sql SECURITY DEFINER AS
-	$$SELECT current_setting('data_directory') || '/files_list/' || name$$;
 SET ROLE regress_pln_files;
 SELECT error_of($$SELECT schema_of('f')$$);
 SELECT error_of($$SELECT schema_of('not_there')$$);
@@ -168,7 +166,7 @@ REVOKE USAGE ON SCHEMA files_list FROM regress_pln_files;
 DROP ROLE regress_pln_files;
 
 
-SET client_min_messages = warning;
 SELECT sh('rm -rf files_list');
 RESET search_path;
+SET client_min_messages = warning;
 DROP SCHEMA files_list CASCADE;

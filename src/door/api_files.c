@@ -12,6 +12,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
@@ -22,6 +23,7 @@
 PG_FUNCTION_INFO_V1(pipeline_infer_schema);
 PG_FUNCTION_INFO_V1(pipeline_read_files);
 PG_FUNCTION_INFO_V1(pipeline_internal_list_files);
+PG_FUNCTION_INFO_V1(pipeline_internal_file_schema);
 
 /* A tuplestore for the function's result, in the context of the query. */
 static Tuplestorestate *
@@ -44,7 +46,8 @@ start_rows(FunctionCallInfo fcinfo, TupleDesc *desc)
 	else
 		ereport(ERROR,
 				(errcode(PLN_ERR_SYNTAX),
-				 errmsg("a column definition list is required for functions returning \"record\"")));
+				 errmsg("a column definition list is required for functions returning \"%s\"",
+						"record")));
 	store = tuplestore_begin_heap((rsinfo->allowedModes & SFRM_Materialize_Random) != 0, false,
 								  work_mem);
 	rsinfo->returnMode = SFRM_Materialize;
@@ -234,4 +237,29 @@ pipeline_internal_list_files(PG_FUNCTION_ARGS)
 		tuplestore_putvalues(store, desc, values, nulls);
 	}
 	return (Datum) 0;
+}
+
+/*
+ * file_schema(path text, options jsonb, old jsonb) -> jsonb: the schema to freeze for the
+ * files; with old, what schemaEvolutionMode makes of it.
+ */
+Datum
+pipeline_internal_file_schema(PG_FUNCTION_ARGS)
+{
+	PlnFileOptions *options = options_of(fcinfo, 0, 1);
+	List	   *files = pln_files_list(options);
+	PlnFileSchema *schema;
+
+	if (PG_ARGISNULL(2))
+		schema = pln_files_infer(files, options);
+	else
+	{
+		Datum		old = DirectFunctionCall1(jsonb_out, PG_GETARG_DATUM(2));
+		List	   *added;
+
+		schema = pln_file_schema_evolve(pln_file_schema_from_json(DatumGetCString(old)), files,
+										options, &added);
+	}
+	PG_RETURN_DATUM(DirectFunctionCall1(jsonb_in,
+										CStringGetDatum(pln_file_schema_to_json(schema))));
 }

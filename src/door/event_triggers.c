@@ -179,6 +179,8 @@ relations_dropped(void)
 		" AND (d.id IS NOT NULL OR f.id IS NOT NULL"
 		"  OR EXISTS (SELECT FROM pipeline_internal.flow_inputs i WHERE i.relid = o.objid)"
 		"  OR EXISTS (SELECT FROM pipeline_internal.checkpoints c WHERE c.relid = o.objid)"
+		"  OR EXISTS (SELECT FROM pipeline_internal.sources s WHERE s.relid = o.objid)"
+		"  OR EXISTS (SELECT FROM pipeline_internal.capture_grants g WHERE g.source = o.objid)"
 		"  OR EXISTS (SELECT FROM pipeline_internal.datasets q WHERE q.quarantine = o.objid))"
 		" AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = o.objid)"
 		" ORDER BY o.objid", 0, NULL, NULL, NULL);

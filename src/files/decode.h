@@ -132,6 +132,7 @@ typedef struct PlnCsvField
 typedef struct PlnCsvReader
 {
 	PlnFileOptions *options;
+	const char *sep;
 	int			seplen;
 	bool		started;		/* skipped rows and header are behind us */
 	int			expected;		/* fields per record when known, else 0 */
@@ -144,7 +145,7 @@ typedef struct PlnCsvReader
 	List	   *header;			/* names, unique; NIL without header */
 } PlnCsvReader;
 
-extern void pln_csv_init(PlnCsvReader *state, PlnFileOptions *options);
+extern void pln_csv_init(PlnCsvReader *state, PlnFileOptions *options, PlnFileInfo *info);
 /* Reads the header first when there is one. */
 extern bool pln_csv_next(PlnInput *in, PlnCsvReader *state, PlnRecord *record);
 /* Content of a field: false = SQL null.  *text may point into the record or buf. */
@@ -225,6 +226,55 @@ typedef struct PlnNameMap PlnNameMap;
 extern PlnNameMap *pln_name_map_make(PlnFileSchema *schema, bool case_sensitive);
 extern int	pln_name_map_find(PlnNameMap *map, const char *name, int len);	/* -1 = none */
 
+/* ---- sample.c ---- */
+
+#define PLN_SEEN_INT4		0x0001
+#define PLN_SEEN_INT8		0x0002
+#define PLN_SEEN_BIG		0x0004
+#define PLN_SEEN_DOUBLE		0x0008
+#define PLN_SEEN_DECIMAL	0x0010
+#define PLN_SEEN_SPECIAL	0x0020
+#define PLN_SEEN_NUMBER		0x003f
+#define PLN_SEEN_BOOL		0x0040
+#define PLN_SEEN_STRING		0x0080
+#define PLN_SEEN_NESTED		0x0100
+#define PLN_SEEN_DATE		0x0200
+#define PLN_SEEN_TIME		0x0400	/* without zone */
+#define PLN_SEEN_ZONED		0x0800
+/* some number beyond what double precision keeps */
+#define PLN_SEEN_BEYOND		0x1000
+
+typedef struct PlnSampleColumn
+{
+	char	   *source;
+	int			len;
+	int			flags;
+	int			alias;			/* the column this is another spelling of, or -1 */
+} PlnSampleColumn;
+
+typedef struct PlnSample
+{
+	PlnFileOptions *options;
+	MemoryContext cxt;			/* of names */
+	PlnTimePattern *date_pattern;
+	PlnTimePattern *timestamp_pattern;
+	PlnSampleColumn *columns;
+	int			ncolumns;
+	int			maxcolumns;
+	int		   *slots;
+	uint32		mask;
+	int			last;
+	int			ndata;			/* columns that are no alias */
+	int64		records;
+	StringInfoData buf;
+} PlnSample;
+
+/* Samples the files; NIL gives an empty sample that can be noted in. */
+extern void pln_sample_files(PlnSample *sample, List *files, PlnFileOptions *options);
+extern void pln_sample_note(PlnSample *sample, const char *name, int len, int flags);
+/* What the text of a CSV field or of a directory name could be. */
+extern int	pln_sample_text_flags(PlnSample *sample, const char *s, int len);
+
 /* ---- list.c, glob.c ---- */
 
 extern bool pln_glob_is_pattern(const char *s);
@@ -232,7 +282,6 @@ extern List *pln_glob_expand_braces(const char *pattern);	/* of char * */
 extern bool pln_glob_match(const char *pattern, const char *name);
 /* k=v components of a relative directory: parallel lists. */
 extern void pln_file_partitions(PlnFileInfo *info, List **keys, List **values);
-/* Right to read, links resolved; opens nothing. */
 extern const char *pln_file_suffix(const char *name);	/* lower case, without .gz; "" = none */
 
 #endif							/* PIPELINE_FILES_DECODE_H */

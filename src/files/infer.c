@@ -17,428 +17,57 @@
  */
 #include "postgres.h"
 
-#include "access/htup_details.h"
 #include "catalog/heap.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/memutils.h"
 
 #include "base/errors.h"
 #include "files/decode.h"
 #include "files/files.h"
 
-#define SEEN_INT4		0x0001
-#define SEEN_INT8		0x0002
-#define SEEN_BIG		0x0004
-#define SEEN_DOUBLE		0x0008
-#define SEEN_DECIMAL	0x0010
-#define SEEN_SPECIAL	0x0020
-#define SEEN_NUMBER		0x003f
-#define SEEN_BOOL		0x0040
-#define SEEN_STRING		0x0080
-#define SEEN_NESTED		0x0100
-#define SEEN_DATE		0x0200
-#define SEEN_TIME		0x0400	/* without zone */
-#define SEEN_ZONED		0x0800
-/* some number beyond what double precision keeps */
-#define SEEN_BEYOND		0x1000
-
-/* More columns than a table can have help nobody; system columns need some room. */
-#define MAX_COLUMNS		1500
-
-typedef struct InferColumn
-{
-	char	   *source;
-	int			len;
-	int			flags;
-	int			alias;			/* the column this is another spelling of, or -1 */
-} InferColumn;
-
-typedef struct Inference
-{
-	PlnFileOptions *options;
-	MemoryContext cxt;			/* of names */
-	PlnTimePattern *date_pattern;
-	PlnTimePattern *timestamp_pattern;
-	InferColumn *columns;
-	int			ncolumns;
-	int			maxcolumns;
-	int		   *slots;
-	uint32		mask;
-	int			last;
-	int			ndata;			/* columns that are no alias */
-	int64		records;
-	StringInfoData buf;
-} Inference;
-
-static uint32
-hash_name(const char *name, int len)
-{
-	return hash_bytes((const unsigned char *) name, len);
-}
-
-static void
-grow(Inference *inf)
-{
-	int			i;
-
-	inf->maxcolumns *= 2;
-	inf->columns = repalloc(inf->columns, inf->maxcolumns * sizeof(InferColumn));
-	inf->mask = inf->maxcolumns * 2 - 1;
-	inf->slots = repalloc(inf->slots, (inf->mask + 1) * sizeof(int));
-	memset(inf->slots, 0xff, (inf->mask + 1) * sizeof(int));
-	for (i = 0; i < inf->ncolumns; i++)
-	{
-		uint32		slot = hash_name(inf->columns[i].source, inf->columns[i].len) & inf->mask;
-
-		while (inf->slots[slot] >= 0)
-			slot = (slot + 1) & inf->mask;
-		inf->slots[slot] = i;
-	}
-}
-
-/* The column of a key, made when it is new. */
-static InferColumn *
-column_of(Inference *inf, const char *name, int len)
-{
-	InferColumn *column;
-	uint32		slot;
-	int			i = inf->last + 1 < inf->ncolumns ? inf->last + 1 : 0;
-
-	if (i < inf->ncolumns && inf->columns[i].len == len &&
-		memcmp(inf->columns[i].source, name, len) == 0)
-	{
-		inf->last = i;
-		return &inf->columns[i];
-	}
-	for (slot = hash_name(name, len) & inf->mask; inf->slots[slot] >= 0;
-		 slot = (slot + 1) & inf->mask)
-	{
-		column = &inf->columns[inf->slots[slot]];
-		if (column->len == len && memcmp(column->source, name, len) == 0)
-		{
-			inf->last = inf->slots[slot];
-			return column;
-		}
-	}
-
-	if (inf->ncolumns == inf->maxcolumns)
-	{
-		grow(inf);
-		return column_of(inf, name, len);
-	}
-	column = &inf->columns[inf->ncolumns];
-	column->source = MemoryContextAlloc(inf->cxt, len + 1);
-	memcpy(column->source, name, len);
-	column->source[len] = '\0';
-	column->len = len;
-	column->flags = 0;
-	column->alias = -1;
-	for (i = 0; i < inf->ncolumns; i++)
-		if (inf->columns[i].alias < 0 &&
-			pg_strcasecmp(inf->columns[i].source, column->source) == 0)
-		{
-			column->alias = i;
-			break;
-		}
-	if (column->alias < 0 && ++inf->ndata > MAX_COLUMNS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("files below \"%s\" have more than %d columns", inf->options->path,
-						MAX_COLUMNS),
-				 errhint("Name the columns with schema => '...'; the rest goes to the rescued column.")));
-	inf->slots[slot] = inf->ncolumns;
-	inf->last = inf->ncolumns++;
-	if (inf->ncolumns > 20 * MAX_COLUMNS)
-		ereport(ERROR,
-				(errcode(ERRCODE_TOO_MANY_COLUMNS),
-				 errmsg("files below \"%s\" have too many names", inf->options->path)));
-	return column;
-}
-
-static void
-note(Inference *inf, const char *name, int len, int flags)
-{
-	InferColumn *column = column_of(inf, name, len);
-
-	if (column->alias >= 0)
-	{
-		if (inf->options->case_sensitive)
-			return;
-		column = &inf->columns[column->alias];
-	}
-	column->flags |= flags;
-}
-
-static int
-number_flags(const char *s, int len)
-{
-	static const int by_class[] = {
-		0, SEEN_INT4, SEEN_INT8, SEEN_BIG, SEEN_DOUBLE, SEEN_DECIMAL
-	};
-	bool		beyond;
-	int			flags = by_class[pln_classify_number(s, len, &beyond)];
-
-	return flags != 0 && beyond ? flags | SEEN_BEYOND : flags;
-}
-
-static int
-time_flags(Inference *inf, const char *s, int len)
-{
-	PlnTime		t;
-
-	if (inf->date_pattern != NULL && pln_time_match(inf->date_pattern, s, len, &t))
-		return SEEN_DATE;
-	if (inf->timestamp_pattern != NULL)
-	{
-		if (pln_time_match(inf->timestamp_pattern, s, len, &t))
-			return t.lossy ? SEEN_STRING : t.has_zone ? SEEN_ZONED : SEEN_TIME;
-		if (inf->date_pattern != NULL || !pln_time_iso(s, len, &t) || t.has_time)
-			return SEEN_STRING;
-		return SEEN_DATE;
-	}
-	if (!pln_time_iso(s, len, &t) || t.lossy)
-		return SEEN_STRING;
-	if (!t.has_time)
-		return inf->date_pattern != NULL ? SEEN_STRING : SEEN_DATE;
-	return t.has_zone ? SEEN_ZONED : SEEN_TIME;
-}
-
-static int
-csv_flags(Inference *inf, const char *s, int len)
-{
-	PlnFileOptions *o = inf->options;
-	int			flags = number_flags(s, len);
-
-	if (flags != 0)
-		return flags;
-	if (pln_text_equals_nocase(s, len, "true") || pln_text_equals_nocase(s, len, "false"))
-		return SEEN_BOOL;
-	if (pln_text_equals_nocase(s, len, o->nan_value) ||
-		pln_text_equals_nocase(s, len, o->positive_inf) ||
-		pln_text_equals_nocase(s, len, o->negative_inf))
-		return SEEN_SPECIAL;
-	return time_flags(inf, s, len);
-}
-
-static int
-json_flags(Inference *inf, const PlnJsonValue *value)
-{
-	switch (value->kind)
-	{
-		case PLN_JSON_NULL:
-			return 0;
-		case PLN_JSON_BOOL:
-			return inf->options->primitives_as_string ? SEEN_STRING : SEEN_BOOL;
-		case PLN_JSON_NUMBER:
-			return inf->options->primitives_as_string ? SEEN_STRING :
-				number_flags(value->start, value->len);
-		case PLN_JSON_SPECIAL:
-			return inf->options->primitives_as_string ? SEEN_STRING : SEEN_SPECIAL;
-		case PLN_JSON_STRING:
-			if (inf->options->infer_timestamp && !value->escaped)
-			{
-				int			flags = time_flags(inf, value->start + 1, value->len - 2);
-
-				return flags == SEEN_DATE ? SEEN_STRING : flags;
-			}
-			return SEEN_STRING;
-		case PLN_JSON_OBJECT:
-		case PLN_JSON_ARRAY:
-			return SEEN_NESTED;
-	}
-	return SEEN_STRING;
-}
-
-/* ---- sampling ---- */
-
-/* A malformed record says nothing: it is looked through before its keys count. */
-static void
-sample_json_record(Inference *inf, PlnRecord *record)
-{
-	PlnJsonScan scan;
-	PlnJsonValue key;
-	PlnJsonValue value;
-	bool		done = false;
-	bool		first;
-	int			pass;
-
-	if (record->error != NULL)
-		return;
-	for (pass = 0; pass < 2; pass++)
-	{
-		pln_json_scan_init(&scan, record->text, record->len, inf->options->max_depth);
-		if (!pln_json_scan_open(&scan, '{'))
-			return;
-		for (first = true;; first = false)
-		{
-			if (!pln_json_scan_next(&scan, '{', first, &key, &value, &done))
-				return;
-			if (done)
-				break;
-			if (pass == 0)
-				continue;
-			if (!key.escaped)
-				note(inf, key.start + 1, key.len - 2, json_flags(inf, &value));
-			else if (pln_json_unescape(&key, &inf->buf))
-				note(inf, inf->buf.data, inf->buf.len, json_flags(inf, &value));
-		}
-		if (!pln_json_scan_end(&scan))
-			return;
-	}
-}
-
-static void
-sample_csv_record(Inference *inf, PlnCsvReader *csv, PlnRecord *record)
-{
-	int			i;
-	int			n = csv->nfields;
-
-	if (record->error != NULL)
-		return;
-	if (csv->header != NIL)
-		n = Min(n, list_length(csv->header));
-	for (i = 0; i < n; i++)
-	{
-		const char *name;
-		char		position[16];
-		const char *text;
-		int			len;
-		int			flags = 0;
-
-		if (csv->header != NIL)
-			name = list_nth(csv->header, i);
-		else
-		{
-			snprintf(position, sizeof(position), "_c%d", i);
-			name = position;
-		}
-		if (pln_csv_field(csv, record, i, &inf->buf, &text, &len) && len > 0)
-			flags = csv_flags(inf, text, len);
-		note(inf, name, strlen(name), flags);
-	}
-}
-
-static void
-sample_file(Inference *inf, PlnFileInfo *info, int64 *budget)
-{
-	MemoryContext filecxt = AllocSetContextCreate(CurrentMemoryContext, "pipeline sample",
-												  ALLOCSET_DEFAULT_SIZES);
-	MemoryContext old = MemoryContextSwitchTo(filecxt);
-	PlnFileInfo copy = *info;	/* inference leaves the ledger's figures alone */
-	PlnInput   *in = pln_input_open(&copy, inf->options);
-	PlnJsonReader json = {0};
-	PlnCsvReader csv;
-	PlnRecord	record;
-	int			n;
-	ListCell   *lc;
-
-	if (in != NULL)
-	{
-		if (inf->options->format == PLN_FORMAT_CSV)
-			pln_csv_init(&csv, inf->options);
-		for (n = 0; n < PLN_SAMPLE_RECORDS && in->bytes < *budget; n++)
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (inf->options->format == PLN_FORMAT_JSON)
-			{
-				if (!pln_json_next(in, &json, &record))
-					break;
-				sample_json_record(inf, &record);
-			}
-			else
-			{
-				if (!pln_csv_next(in, &csv, &record))
-					break;
-				sample_csv_record(inf, &csv, &record);
-			}
-			inf->records++;
-		}
-		/* a header without rows names columns too */
-		if (inf->options->format == PLN_FORMAT_CSV && n == 0)
-			foreach(lc, csv.header)
-				note(inf, lfirst(lc), strlen(lfirst(lc)), 0);
-		*budget -= in->bytes;
-		pln_input_close(in);
-	}
-	MemoryContextSwitchTo(old);
-	MemoryContextDelete(filecxt);
-}
-
-static void
-sample(Inference *inf, List *files, PlnFileOptions *options)
-{
-	int64		budget = PLN_SAMPLE_BYTES;
-	int			n = 0;
-	ListCell   *lc;
-
-	memset(inf, 0, sizeof(Inference));
-	inf->options = options;
-	inf->cxt = CurrentMemoryContext;
-	inf->last = -1;
-	inf->maxcolumns = 32;
-	inf->columns = palloc(inf->maxcolumns * sizeof(InferColumn));
-	inf->mask = inf->maxcolumns * 2 - 1;
-	inf->slots = palloc((inf->mask + 1) * sizeof(int));
-	memset(inf->slots, 0xff, (inf->mask + 1) * sizeof(int));
-	initStringInfo(&inf->buf);
-	if (options->date_format != NULL)
-		inf->date_pattern = pln_time_pattern_compile("dateFormat", options->date_format);
-	if (options->timestamp_format != NULL)
-		inf->timestamp_pattern = pln_time_pattern_compile("timestampFormat",
-														  options->timestamp_format);
-	foreach(lc, files)
-	{
-		if (n++ == PLN_SAMPLE_FILES || budget <= 0)
-			break;
-		sample_file(inf, lfirst(lc), &budget);
-	}
-}
-
 /* ---- types ---- */
 
 static Oid
-number_type(Inference *inf, int flags)
+number_type(PlnSample *sample, int flags)
 {
-	bool		csv = inf->options->format == PLN_FORMAT_CSV;
+	bool		csv = sample->options->format == PLN_FORMAT_CSV;
 
-	if ((flags & SEEN_NUMBER) == SEEN_SPECIAL)
+	if ((flags & PLN_SEEN_NUMBER) == PLN_SEEN_SPECIAL)
 		return csv ? TEXTOID : FLOAT8OID;
-	if ((flags & (SEEN_DOUBLE | SEEN_DECIMAL | SEEN_SPECIAL)) == 0)
+	if ((flags & (PLN_SEEN_DOUBLE | PLN_SEEN_DECIMAL | PLN_SEEN_SPECIAL)) == 0)
 	{
-		if (flags & SEEN_BIG)
+		if (flags & PLN_SEEN_BIG)
 			return NUMERICOID;
-		return csv && !(flags & SEEN_INT8) ? INT4OID : INT8OID;
+		return csv && !(flags & PLN_SEEN_INT8) ? INT4OID : INT8OID;
 	}
-	if ((flags & SEEN_BEYOND) || inf->options->prefers_decimal)
+	if ((flags & PLN_SEEN_BEYOND) || sample->options->prefers_decimal)
 		return NUMERICOID;
 	return FLOAT8OID;
 }
 
 static Oid
-column_type(Inference *inf, int flags)
+column_type(PlnSample *sample, int flags)
 {
-	int			kinds = flags & ~SEEN_BEYOND;
+	int			kinds = flags & ~PLN_SEEN_BEYOND;
 
-	if (!inf->options->infer_types || kinds == 0)
+	if (!sample->options->infer_types || kinds == 0)
 		return TEXTOID;
-	if ((kinds & ~SEEN_NUMBER) == 0)
-		return number_type(inf, flags);
+	if ((kinds & ~PLN_SEEN_NUMBER) == 0)
+		return number_type(sample, flags);
 	switch (kinds)
 	{
-		case SEEN_BOOL:
+		case PLN_SEEN_BOOL:
 			return BOOLOID;
-		case SEEN_NESTED:
+		case PLN_SEEN_NESTED:
 			return JSONBOID;
-		case SEEN_DATE:
+		case PLN_SEEN_DATE:
 			return DATEOID;
-		case SEEN_TIME:
-		case SEEN_TIME | SEEN_DATE:
+		case PLN_SEEN_TIME:
+		case PLN_SEEN_TIME | PLN_SEEN_DATE:
 			return TIMESTAMPOID;
-		case SEEN_ZONED:
+		case PLN_SEEN_ZONED:
 			return TIMESTAMPTZOID;
 	}
 	return TEXTOID;
@@ -478,26 +107,26 @@ settle_name(PlnFileColumn *column, List *others)
 }
 
 static List *
-sampled_columns(Inference *inf, List *columns)
+sampled_columns(PlnSample *sample, List *columns)
 {
 	int			i;
 
-	for (i = 0; i < inf->ncolumns; i++)
+	for (i = 0; i < sample->ncolumns; i++)
 	{
-		InferColumn *found = &inf->columns[i];
+		PlnSampleColumn *found = &sample->columns[i];
 		PlnFileColumn *column;
 
 		if (found->alias >= 0)
 			continue;
-		if (found->flags == 0 && inf->options->drop_if_all_null &&
-			inf->options->format == PLN_FORMAT_JSON)
+		if (found->flags == 0 && sample->options->drop_if_all_null &&
+			sample->options->format == PLN_FORMAT_JSON)
 			continue;
-		column = pln_schema_make_column(found->source, column_type(inf, found->flags), -1);
+		column = pln_schema_make_column(found->source, column_type(sample, found->flags), -1);
 		column->inferred = true;
 
 		/* a key that is called like the rescued column is itself rescued */
-		if (inf->options->rescued_column != NULL &&
-			strcmp(column->name, inf->options->rescued_column) == 0)
+		if (sample->options->rescued_column != NULL &&
+			strcmp(column->name, sample->options->rescued_column) == 0)
 			continue;
 		settle_name(column, columns);
 		columns = lappend(columns, column);
@@ -516,9 +145,15 @@ apply_hints(List *columns, PlnFileOptions *options)
 	{
 		PlnFileColumn *hint = lfirst(lc);
 		PlnFileColumn *column = find_name(columns, hint->name);
+		ListCell   *c;
 
+		/* a key whose name had to be changed is hinted at as it is spelled */
+		foreach(c, columns)
+			if (column == NULL && strcmp(((PlnFileColumn *) lfirst(c))->source, hint->source) == 0)
+				column = lfirst(c);
 		if (column == NULL)
 		{
+			settle_name(hint, columns);
 			columns = lappend(columns, hint);
 			continue;
 		}
@@ -550,11 +185,11 @@ partition_wanted(PlnFileOptions *options, const char *key)
 static List *
 add_partitions(List *columns, List *files, PlnFileOptions *options, PlnFileOptions *csv)
 {
-	Inference	inf;
+	PlnSample	sample;
 	ListCell   *lc;
 	int			i;
 
-	sample(&inf, NIL, csv);
+	pln_sample_files(&sample, NIL, csv);
 	foreach(lc, files)
 	{
 		List	   *keys;
@@ -570,20 +205,21 @@ add_partitions(List *columns, List *files, PlnFileOptions *options, PlnFileOptio
 			const char *v = lfirst(value);
 
 			if (partition_wanted(options, k))
-				note(&inf, k, strlen(k), v ? csv_flags(&inf, v, strlen(v)) : 0);
+				pln_sample_note(&sample, k, strlen(k),
+								v ? pln_sample_text_flags(&sample, v, strlen(v)) : 0);
 		}
 	}
-	for (i = 0; i < inf.ncolumns; i++)
+	for (i = 0; i < sample.ncolumns; i++)
 	{
 		PlnFileColumn *column;
 		PlnFileColumn *known;
-		Oid			type = column_type(&inf, inf.columns[i].flags);
+		Oid			type = column_type(&sample, sample.columns[i].flags);
 
-		if (inf.columns[i].alias >= 0)
+		if (sample.columns[i].alias >= 0)
 			continue;
 		if (type != INT4OID && type != INT8OID && type != DATEOID)
 			type = TEXTOID;
-		column = pln_schema_make_column(inf.columns[i].source, type, -1);
+		column = pln_schema_make_column(sample.columns[i].source, type, -1);
 		column->kind = PLN_COLUMN_PARTITION;
 		column->inferred = true;
 		known = find_name(columns, column->name);
@@ -639,7 +275,7 @@ PlnFileSchema *
 pln_files_infer(List *files, PlnFileOptions *options)
 {
 	PlnFileOptions as_csv;		/* directory names are read as CSV fields are */
-	Inference	inf;
+	PlnSample	sample;
 	List	   *columns;
 
 	pln_files_detect_format(files, options);
@@ -653,9 +289,9 @@ pln_files_infer(List *files, PlnFileOptions *options)
 	}
 	else
 	{
-		sample(&inf, files, options);
-		columns = apply_hints(sampled_columns(&inf, NIL), options);
-		if (columns == NIL && inf.records == 0)
+		pln_sample_files(&sample, files, options);
+		columns = apply_hints(sampled_columns(&sample, NIL), options);
+		if (columns == NIL && sample.records == 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_STATE),
 					 errmsg("cannot infer a schema from \"%s\": %s", options->path,
@@ -704,7 +340,7 @@ PlnFileSchema *
 pln_file_schema_evolve(PlnFileSchema *old, List *files, PlnFileOptions *options, List **added)
 {
 	PlnFileSchema *schema;
-	Inference	inf;
+	PlnSample	sample;
 	List	   *known = NIL;
 	int			i;
 	ListCell   *lc;
@@ -716,14 +352,17 @@ pln_file_schema_evolve(PlnFileSchema *old, List *files, PlnFileOptions *options,
 		return old;
 	for (i = 0; i < old->ncolumns; i++)
 		known = lappend(known, &old->columns[i]);
-	sample(&inf, files, options);
-	foreach(lc, sampled_columns(&inf, NIL))
+	pln_sample_files(&sample, files, options);
+	foreach(lc, apply_hints(sampled_columns(&sample, NIL), options))
 	{
 		PlnFileColumn *column = lfirst(lc);
 
 		if (is_known(old, column))
 			continue;
-		if (options->evolution == PLN_EVOLVE_FAIL)
+		if (!column->inferred && strcmp(column->name, options->corrupt_column) == 0)
+			column->kind = PLN_COLUMN_CORRUPT;
+		/* a hint for it says that it is wanted */
+		else if (column->inferred && options->evolution == PLN_EVOLVE_FAIL)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_FILE_ROW),
 					 errmsg("files below \"%s\" have a new column \"%s\"", options->path,

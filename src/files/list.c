@@ -114,12 +114,16 @@ location_allowed(const char *resolved)
 static void
 refuse_access(const char *path)
 {
+	const char *others = pln_guc_allowed_locations ? pln_guc_allowed_locations : "";
+	char	   *locations = psprintf("%s%s%s", others, *others ? ", " : "", path);
+
 	ereport(ERROR,
 			(errcode(PLN_ERR_NOT_ALLOWED),
 			 errmsg("permission denied to read \"%s\"", path),
-			 errdetail("The path is not below a location in pipeline.allowed_locations, and the role is no member of pg_read_server_files."),
-			 errhint("ALTER SYSTEM SET pipeline.allowed_locations = '%s';",
-					 path)));
+			 errdetail("Not below pipeline.allowed_locations, and role \"%s\" is no member of %s.",
+					   GetUserNameFromId(GetUserId(), false), "pg_read_server_files"),
+			 errhint("ALTER SYSTEM SET pipeline.allowed_locations = %s;",
+					 quote_literal_cstr(locations))));
 }
 
 /*
@@ -513,9 +517,6 @@ pln_files_detect_format(List *files, PlnFileOptions *options)
 							((PlnFileInfo *) linitial(files))->path),
 					 errhint("Add format => 'csv', 'json' or 'text'.")));
 	}
-	if (options->sep == NULL && options->format == PLN_FORMAT_CSV && files != NIL)
-		options->sep = strcmp(pln_file_suffix(((PlnFileInfo *) linitial(files))->name),
-							  "tsv") == 0 ? "\t" : ",";
 }
 
 /* k=v directories: the value may be percent-encoded; the default partition is null. */

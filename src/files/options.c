@@ -579,12 +579,14 @@ check_combination(PlnFileOptions *options, bool evolution_given)
 		else if (options->evolution == PLN_EVOLVE_ADD)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
-					 errmsg("schemaEvolutionMode \"addNewColumns\" of read_files needs an inferred schema"),
+					 errmsg("mode \"%s\" of read_files needs an inferred schema",
+							"addNewColumns"),
 					 errhint("Give schemaHints in place of schema.")));
 		if (options->schema_hints != NULL)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
-					 errmsg("options \"schema\" and \"schemaHints\" of read_files exclude each other")));
+					 errmsg("options \"%s\" and \"%s\" of read_files exclude each other",
+							"schema", "schemaHints")));
 	}
 	if (!options->rescued_given && options->schema == NULL &&
 		options->evolution != PLN_EVOLVE_NONE)
@@ -675,8 +677,7 @@ pln_file_options_from_jsonb(const char *path, Jsonb *json)
 		else
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
-					 errmsg("value of option \"%s\" of read_files is not a string, number or boolean",
-							name)));
+					 errmsg("value of option \"%s\" of read_files is no scalar", name)));
 		names = lappend(names, name);
 		values = lappend(values, text);
 	}

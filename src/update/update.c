@@ -137,8 +137,19 @@ parse_program(Runner *runner)
 	}
 	script = pln_parse_script(runner->pipeline->source, request->params, request->nparams);
 	if (runner->pipeline->standalone)
-		runner->program = pln_program_standalone(script, linitial(script->stmts),
-												 runner->pipeline, request->owner);
+	{
+		PlnCreateDataset *create = linitial(script->stmts);
+		List	   *datasets = pln_datasets_of_pipeline(runner->pipeline->id);
+
+		/* the statement is kept as typed; a rename since then counts */
+		if (datasets != NIL)
+		{
+			create->name->schema = ((PlnDataset *) linitial(datasets))->schema_name;
+			create->name->name = ((PlnDataset *) linitial(datasets))->name;
+		}
+		runner->program = pln_program_standalone(script, create, runner->pipeline,
+												 request->owner);
+	}
 	else
 		runner->program = pln_program_build(script, runner->pipeline, request->owner);
 }
@@ -473,11 +484,16 @@ fail_definition(Runner *runner, ErrorData *error)
 
 	if (runner->request->nonatomic)
 	{
-		pln_event(&origin, "ERROR", "update_progress",
-				  psprintf("Update %s is FAILED.", pln_update_short_id(runner->update)),
-				  "{\"state\": \"FAILED\"}", NULL);
+		PlnOutcome	outcome;
+		PlnNode    *node = runner->program ? runner->program->current : NULL;
+
+		memset(&outcome, 0, sizeof(outcome));
+		describe_failure(runner, &outcome, error);
+		if (node != NULL)
+			outcome.message = psprintf("%s: %s", pln_node_display_name(node), outcome.message);
+		pln_event_update_failed(&origin, &outcome);
 		pln_event_buffer_flush(runner->buffer);
-		pln_update_end(runner->update, "FAILED", error->message);
+		pln_update_end(runner->update, "FAILED", outcome.message);
 		end_step(runner);
 	}
 	ReThrowError(error);
@@ -654,6 +670,7 @@ check_step(void *arg)
 {
 	CheckContext *check = arg;
 	Runner	   *runner = &check->runner;
+	int			i;
 
 	pln_pipeline_save(runner->pipeline);
 	parse_program(runner);
@@ -661,6 +678,12 @@ check_step(void *arg)
 	runner->program->allow_file_io = check->file_io;
 	pln_program_define(runner->program);
 	check->plan = runner->program->plan;
+	runner->request->ndatasets = 0;
+	for (i = 0; i < runner->program->nnodes; i++)
+	{
+		if (runner->program->nodes[i]->decl->dataset_kind != PLN_TEMPORARY_VIEW)
+			runner->request->ndatasets++;
+	}
 }
 
 List *
