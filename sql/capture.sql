@@ -1,7 +1,9 @@
 -- Capture of changes and what a reader is given, below pipelines: with the reader of
 -- src/source/test_reader.c, whose position is stored like that of a flow.
 \set VERBOSITY terse
+SET client_min_messages = warning;
 CREATE EXTENSION IF NOT EXISTS pipeline;
+RESET client_min_messages;
 CREATE SCHEMA capture;
 SET search_path = capture;
 CREATE FUNCTION test_ensure(regclass, int, int[], name) RETURNS text
