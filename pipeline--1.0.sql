@@ -511,7 +511,7 @@ COMMENT ON FUNCTION pipeline.to_timestamp(double precision) IS
 CREATE FUNCTION pipeline_internal.parse(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT kind text, OUT name text, OUT detail jsonb)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_parse';
 COMMENT ON FUNCTION pipeline_internal.parse(text, jsonb)
 IS 'statements of a pipeline source, parsed';
@@ -519,7 +519,7 @@ IS 'statements of a pipeline source, parsed';
 CREATE FUNCTION pipeline_internal.rewrite(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT query text)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_rewrite';
 COMMENT ON FUNCTION pipeline_internal.rewrite(text, jsonb)
 IS 'queries of a pipeline source as PostgreSQL understands them';

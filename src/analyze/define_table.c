@@ -25,6 +25,7 @@
 #include "analyze/query.h"
 #include "base/errors.h"
 #include "base/ident.h"
+#include "ivm/wrap.h"
 #include "source/source.h"
 
 typedef struct Column

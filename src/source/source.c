@@ -201,8 +201,10 @@ first_residual(PlnReading *r)
 static char *
 describe_offence(const PlnXact *xact)
 {
-	return psprintf("%s in transaction " UINT64_FORMAT " at %s", xact->what ? xact->what : "changed",
-					xact->xid, timestamptz_to_str(xact->at));
+	if (xact->what == NULL)
+		return pstrdup("inserted");
+	return psprintf("%s in transaction " UINT64_FORMAT " at %s", xact->what, xact->xid,
+					timestamptz_to_str(xact->at));
 }
 
 static void

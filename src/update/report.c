@@ -118,7 +118,7 @@ pln_report_error_text(const ErrorData *error)
 		appendStringInfo(&text, " (%.*s)", end ? (int) (end - at) : (int) strlen(at), at);
 	}
 	if (error->detail != NULL)
-		appendStringInfo(&text, " %s", error->detail);
+		appendStringInfo(&text, ": %s", error->detail);
 	return text.data;
 }
 

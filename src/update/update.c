@@ -484,11 +484,16 @@ fail_definition(Runner *runner, ErrorData *error)
 
 	if (runner->request->nonatomic)
 	{
-		pln_event(&origin, "ERROR", "update_progress",
-				  psprintf("Update %s is FAILED.", pln_update_short_id(runner->update)),
-				  "{\"state\": \"FAILED\"}", NULL);
+		PlnOutcome	outcome;
+		PlnNode    *node = runner->program ? runner->program->current : NULL;
+
+		memset(&outcome, 0, sizeof(outcome));
+		describe_failure(runner, &outcome, error);
+		if (node != NULL)
+			outcome.message = psprintf("%s: %s", pln_node_display_name(node), outcome.message);
+		pln_event_update_failed(&origin, &outcome);
 		pln_event_buffer_flush(runner->buffer);
-		pln_update_end(runner->update, "FAILED", error->message);
+		pln_update_end(runner->update, "FAILED", outcome.message);
 		end_step(runner);
 	}
 	ReThrowError(error);
