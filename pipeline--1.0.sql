@@ -280,6 +280,7 @@ CREATE TABLE pipeline_internal.log_headers (
     seq bigint NOT NULL,
     kind "char" NOT NULL,
     generation int NOT NULL,
+    natts int2 NOT NULL,
     heap regclass,
     first_block bigint,
     last_block bigint,
@@ -294,27 +295,32 @@ COMMENT ON TABLE pipeline_internal.log_headers IS
 'One row per captured statement or append, until every reader has passed it';
 
 CREATE FUNCTION pipeline_internal.capture_insert() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_insert';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_insert';
 COMMENT ON FUNCTION pipeline_internal.capture_insert() IS
 'trigger: records inserted rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_update() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_update';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_update';
 COMMENT ON FUNCTION pipeline_internal.capture_update() IS
 'trigger: records updated rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_delete() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_delete';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_delete';
 COMMENT ON FUNCTION pipeline_internal.capture_delete() IS
 'trigger: records deleted rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_truncate() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_truncate';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_truncate';
 COMMENT ON FUNCTION pipeline_internal.capture_truncate() IS
 'trigger: records that a source was truncated';
 
 CREATE FUNCTION pipeline_internal.guard_dml() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_guard_dml';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_guard_dml';
 COMMENT ON FUNCTION pipeline_internal.guard_dml() IS
 'trigger: refuses changes by hand of a streaming table';
 
@@ -511,7 +517,7 @@ COMMENT ON FUNCTION pipeline.to_timestamp(double precision) IS
 CREATE FUNCTION pipeline_internal.parse(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT kind text, OUT name text, OUT detail jsonb)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_parse';
 COMMENT ON FUNCTION pipeline_internal.parse(text, jsonb)
 IS 'statements of a pipeline source, parsed';
@@ -519,7 +525,7 @@ IS 'statements of a pipeline source, parsed';
 CREATE FUNCTION pipeline_internal.rewrite(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT query text)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_rewrite';
 COMMENT ON FUNCTION pipeline_internal.rewrite(text, jsonb)
 IS 'queries of a pipeline source as PostgreSQL understands them';
@@ -954,7 +960,7 @@ COMMENT ON EVENT TRIGGER pipeline_sql_drop IS
 	'data pipelines: datasets, sources and pipelines that are dropped';
 
 CREATE EVENT TRIGGER pipeline_ddl_command_end ON ddl_command_end
-	WHEN tag IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
+	WHEN tag IN ('CREATE TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
 		'ALTER PROCEDURE', 'ALTER ROUTINE', 'ALTER FUNCTION',
 		'CREATE PROCEDURE', 'CREATE FUNCTION')
 	EXECUTE FUNCTION pipeline_internal.on_ddl_command_end();

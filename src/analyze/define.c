@@ -37,6 +37,7 @@
 #include "catalog/checkpoints.h"
 #include "expect/expect.h"
 #include "expect/quarantine.h"
+#include "ivm/wrap.h"
 #include "source/stream_ref.h"
 
 void
@@ -335,6 +336,14 @@ note_inputs(PlnProgram *program, PlnNode *node, Query *query)
 
 	node->input_relids = query ? pln_query_relations(query) : NIL;
 	node->input_names = NIL;
+	node->stream_relids = NIL;
+	foreach(lc, query ? pln_query_sources(query) : NIL)
+	{
+		PlnStreamSource *source = lfirst(lc);
+
+		if (source->kind == PLN_REF_STREAM_TABLE)
+			node->stream_relids = list_append_unique_oid(node->stream_relids, source->relid);
+	}
 	foreach(lc, node->input_relids)
 		node->input_names = lappend(node->input_names, pln_relation_name(lfirst_oid(lc)));
 }
@@ -455,6 +464,7 @@ define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 	else if (node->unfiltered != NULL)
 		(void) pln_define_flow_view(program, node, node->unfiltered);
 	pln_flow_set_inputs(node->flow->id, node->input_relids, node->input_names);
+	pln_flow_mark_streams(node->flow->id, node->stream_relids);
 }
 
 static void
@@ -533,11 +543,13 @@ pln_program_define(PlnProgram *program)
 		PlnNode    *node = program->nodes[program->order[i]];
 
 		CHECK_FOR_INTERRUPTS();
+		program->current = node;
 		define_node(program, node);
 		/* what was created is seen by the next */
 		PopActiveSnapshot();
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
+	program->current = NULL;
 	retire_removed(program);
 	pln_leave(&ctx);
 	PopActiveSnapshot();

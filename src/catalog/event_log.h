@@ -70,6 +70,8 @@ extern void pln_event_flow_failed(const PlnOrigin *origin, const PlnOutcome *out
 /* technique: NO_OP, FULL_RECOMPUTE, ROW_BASED, ... (dialect-reference §4.3, the word of the
  * message).  reasons, a List of PlnReason, say why an incremental technique was not possible
  * or not taken. */
+/* update_progress FAILED with the error of a definition. */
+extern void pln_event_update_failed(const PlnOrigin *origin, const PlnOutcome *outcome);
 extern void pln_event_planning(const PlnOrigin *origin, const char *technique, List *reasons);
 extern void pln_event_listing(const PlnOrigin *origin, const char *source_path, int64 nfiles,
 							  double elapsed_ms);

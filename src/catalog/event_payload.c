@@ -296,7 +296,7 @@ append_quality(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outco
 {
 	ListCell   *lc;
 
-	if (outcome->quality == NIL)
+	if (outcome->quality == NIL && outcome->rows_replayed == 0)
 		return;
 	pln_json_open(json, "data_quality", '{');
 	pln_json_int(json, "dropped_records", outcome->rows_dropped);
@@ -542,4 +542,13 @@ pln_event_listing(const PlnOrigin *origin, const char *source_path, int64 nfiles
 			  psprintf("Listed " INT64_FORMAT " files for flow '%s'.", nfiles,
 					   flow_short_name(origin)),
 			  json.data, NULL);
+}
+
+void
+pln_event_update_failed(const PlnOrigin *origin, const PlnOutcome *outcome)
+{
+	pln_event_notify(origin, "ERROR", "update_progress",
+					 psprintf("Update %s is FAILED.", pln_update_short_id(origin->update)),
+					 "{\"state\": \"FAILED\"}", error_json(outcome, NULL),
+					 failure_notice(origin, NULL));
 }

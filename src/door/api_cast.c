@@ -3,7 +3,8 @@
  *	  pipeline.try_cast(): TRY_CAST of the dialect.
  *
  * The usual types are read without an error being raised; for the others the type's input
- * function runs in a subtransaction, and only errors of class 22 (data exception) mean NULL.
+ * function runs in a subtransaction, and only errors of class 22 (data exception) and those of a
+ * domain's constraints mean NULL.
  * One polymorphic function, not one for each type: those would be chosen for domains over
  * their type, too, and pass by the domain's checks.
  */
@@ -104,7 +105,9 @@ pipeline_try_cast(PG_FUNCTION_ARGS)
 	error = pln_attempt(input_step, &step, CurrentMemoryContext);
 	if (error == NULL)
 		PG_RETURN_DATUM(step.result);
-	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION)
+	if (ERRCODE_TO_CATEGORY(error->sqlerrcode) != ERRCODE_DATA_EXCEPTION &&
+		error->sqlerrcode != ERRCODE_CHECK_VIOLATION &&
+		error->sqlerrcode != ERRCODE_NOT_NULL_VIOLATION)
 		ReThrowError(error);
 	FreeErrorData(error);
 	PG_RETURN_NULL();

@@ -272,6 +272,20 @@ revoke_public(PlnProcedure *procedure)
 								 pln_quote_qualified(procedure->schema_name, procedure->name)));
 }
 
+static bool
+needs_arguments(PlnProcedure *procedure)
+{
+	char	  **defaults = pln_procedure_defaults(procedure);
+	int			i;
+
+	for (i = 0; i < procedure->nargs; i++)
+	{
+		if (defaults[i] == NULL)
+			return true;
+	}
+	return false;
+}
+
 static void
 say_created(PlnProcedure *procedure, int ndatasets, bool replaced, List *plan)
 {
@@ -284,7 +298,7 @@ say_created(PlnProcedure *procedure, int ndatasets, bool replaced, List *plan)
 		ereport(NOTICE,
 				(errmsg("pipeline %s: %d %s, not run yet; start it with  CALL %s(%s);", name,
 						ndatasets, ndatasets == 1 ? "dataset" : "datasets", name,
-						procedure->nargs > 0 ? "..." : "")));
+						needs_arguments(procedure) ? "..." : "")));
 	else
 	{
 		foreach(lc, plan)
