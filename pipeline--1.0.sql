@@ -280,6 +280,7 @@ CREATE TABLE pipeline_internal.log_headers (
     seq bigint NOT NULL,
     kind "char" NOT NULL,
     generation int NOT NULL,
+    natts int2 NOT NULL,
     heap regclass,
     first_block bigint,
     last_block bigint,
@@ -294,27 +295,32 @@ COMMENT ON TABLE pipeline_internal.log_headers IS
 'One row per captured statement or append, until every reader has passed it';
 
 CREATE FUNCTION pipeline_internal.capture_insert() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_insert';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_insert';
 COMMENT ON FUNCTION pipeline_internal.capture_insert() IS
 'trigger: records inserted rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_update() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_update';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_update';
 COMMENT ON FUNCTION pipeline_internal.capture_update() IS
 'trigger: records updated rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_delete() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_delete';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_delete';
 COMMENT ON FUNCTION pipeline_internal.capture_delete() IS
 'trigger: records deleted rows of a source';
 
 CREATE FUNCTION pipeline_internal.capture_truncate() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_truncate';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_capture_truncate';
 COMMENT ON FUNCTION pipeline_internal.capture_truncate() IS
 'trigger: records that a source was truncated';
 
 CREATE FUNCTION pipeline_internal.guard_dml() RETURNS trigger
-    LANGUAGE C VOLATILE PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_guard_dml';
+    LANGUAGE C VOLATILE CALLED ON NULL INPUT
+    PARALLEL UNSAFE AS 'MODULE_PATHNAME', 'pipeline_guard_dml';
 COMMENT ON FUNCTION pipeline_internal.guard_dml() IS
 'trigger: refuses changes by hand of a streaming table';
 
@@ -511,7 +517,7 @@ COMMENT ON FUNCTION pipeline.to_timestamp(double precision) IS
 CREATE FUNCTION pipeline_internal.parse(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT kind text, OUT name text, OUT detail jsonb)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_parse';
 COMMENT ON FUNCTION pipeline_internal.parse(text, jsonb)
 IS 'statements of a pipeline source, parsed';
@@ -519,7 +525,7 @@ IS 'statements of a pipeline source, parsed';
 CREATE FUNCTION pipeline_internal.rewrite(source text, parameters jsonb DEFAULT '{}',
     OUT n int, OUT query text)
 RETURNS SETOF record
-LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE
+LANGUAGE C VOLATILE CALLED ON NULL INPUT PARALLEL UNSAFE
 AS 'MODULE_PATHNAME', 'pipeline_rewrite';
 COMMENT ON FUNCTION pipeline_internal.rewrite(text, jsonb)
 IS 'queries of a pipeline source as PostgreSQL understands them';
@@ -858,7 +864,10 @@ SELECT d.dataset, d.state_since, '55000', pg_catalog.concat_ws(': ', d.state, d.
 	CASE WHEN d.relid IS NULL THEN NULL
 		WHEN d.state = 'SUSPENDED'
 			THEN pg_catalog.format('CALL pipeline.refresh(%L, full_refresh => true);', d.dataset)
-		ELSE pg_catalog.format('DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
+		WHEN d.state_reason = 'source dropped'
+			THEN pg_catalog.format('-- create the source again, then  CALL pipeline.run_update(%L);',
+				d.pipeline)
+		ELSE pg_catalog.format('-- if it is not needed any more  DROP %s %s;', CASE d.kind WHEN 'STREAMING_TABLE' THEN 'TABLE'
 			WHEN 'MATERIALIZED_VIEW' THEN 'MATERIALIZED VIEW' ELSE 'VIEW' END, d.dataset) END
 FROM pipeline_internal.dataset_access d
 WHERE d.state <> 'ACTIVE' AND (d.is_owner OR d.sees_all OR d.may_read)
@@ -893,7 +902,7 @@ GROUP BY d.dataset, d.is_owner;
 COMMENT ON VIEW pipeline.problems IS 'what needs a person, and what to type';
 
 -- 5.4 Views of other parts
-CREATE VIEW pipeline.change_logs AS
+CREATE VIEW pipeline.change_logs WITH (security_barrier) AS
 SELECT s.relid AS source,
        s.kind,
        s.level,
@@ -951,7 +960,7 @@ COMMENT ON EVENT TRIGGER pipeline_sql_drop IS
 	'data pipelines: datasets, sources and pipelines that are dropped';
 
 CREATE EVENT TRIGGER pipeline_ddl_command_end ON ddl_command_end
-	WHEN tag IN ('ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
+	WHEN tag IN ('CREATE TABLE', 'ALTER TABLE', 'ALTER VIEW', 'ALTER MATERIALIZED VIEW', 'ALTER SCHEMA',
 		'ALTER PROCEDURE', 'ALTER ROUTINE', 'ALTER FUNCTION',
 		'CREATE PROCEDURE', 'CREATE FUNCTION')
 	EXECUTE FUNCTION pipeline_internal.on_ddl_command_end();

@@ -73,6 +73,7 @@ SELECT * FROM read('quote', '{"header": true, "sep": ";", "quote": "''", "commen
 SELECT put('sep/a.csv', E'id||v\n1||a|b\n2||"x||y"\n');
 SELECT * FROM read('sep', '{"header": true, "delimiter": "||"}');
 SELECT put('tsv/a.tsv', E'id\tv\n1\ta,b\n');
+SELECT put('tsv/b.csv', E'id,v\n2,"a\tb"\n');
 SELECT * FROM read('tsv', '{"header": true}');
 
 -- a quote that is never closed costs its line and no other

@@ -122,7 +122,16 @@ SELECT * FROM read('misfit', :'misfit');
 SELECT * FROM counts('misfit', :'misfit');
 SELECT error_of($$SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast"}')$$);
 -- FAILFAST with a rescued column that the user named: misfits are rescued
-SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast", "rescuedDataColumn": "r"}');
+SELECT * FROM read('misfit', '{"schema": "i int", "mode": "failfast", "rescuedDataColumn": "_r"}');
+-- types without a check of their own: anything but the value's fault is an error
+CREATE DOMAIN small AS int CHECK (VALUE < 10);
+CREATE FUNCTION broken(int) RETURNS boolean LANGUAGE plpgsql AS $$BEGIN RAISE insufficient_privilege; END$$;
+CREATE DOMAIN broken AS int CHECK (broken(VALUE));
+SELECT put('domain/a.json', $J${"v": 5, "c": "pg_class"}
+{"v": 50, "c": "no_such_table"}
+$J$);
+SELECT * FROM read('domain', '{"schema": "v small, c regclass", "rescuedDataColumn": "_r"}');
+SELECT error_of($$SELECT * FROM read('domain', '{"schema": "v broken", "rescuedDataColumn": "_r"}')$$);
 -- what no text can hold
 SELECT put('zero/a.json', $J${"id": 1, "s": "a\u0000b", "o": {"k": "\ud800"}, "ok": "\ud83d\ude00 \"\\\/\b\f\n\r\t"}
 $J$);

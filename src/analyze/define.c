@@ -37,6 +37,7 @@
 #include "catalog/checkpoints.h"
 #include "expect/expect.h"
 #include "expect/quarantine.h"
+#include "ivm/wrap.h"
 #include "source/stream_ref.h"
 
 void
@@ -179,6 +180,32 @@ raise_taken(PlnProgram *program, PlnNode *node, const char *detail)
 			 pln_script_errposition(program->script, node->decl->name->location)));
 }
 
+/*
+ * A dataset whose relation was renamed by hand while its declaration still has the old
+ * name: making a new table would read everything again (interface §3.17).
+ */
+static void
+refuse_renamed(PlnProgram *program, PlnNode *node)
+{
+	ListCell   *lc;
+
+	foreach(lc, pln_datasets_of_pipeline(program->pipeline->id))
+	{
+		PlnDataset *dataset = lfirst(lc);
+
+		if (dataset->state != PLN_DATASET_ACTIVE ||
+			strcmp(dataset->definition, node->decl->stmt.original) != 0 ||
+			pln_program_find(program, NULL, dataset->schema_name, dataset->name) != NULL)
+			continue;
+		ereport(ERROR,
+				(errcode(PLN_ERR_STATE),
+				 errmsg("dataset %s was renamed to %s", pln_node_display_name(node),
+						pln_dataset_display_name(dataset)),
+				 errhint("Use the new name in CREATE OR REPLACE PROCEDURE, or rename the table back."),
+				 pln_script_errposition(program->script, node->decl->name->location)));
+	}
+}
+
 static void
 find_dataset(PlnProgram *program, PlnNode *node)
 {
@@ -216,6 +243,8 @@ find_dataset(PlnProgram *program, PlnNode *node)
 		if (!OidIsValid(relid) || relid != dataset->relid)
 			dataset->relid = InvalidOid;
 	}
+	if (dataset->id == 0)
+		refuse_renamed(program, node);
 	node->dataset = dataset;
 	if (dataset->id != 0)
 	{
@@ -307,6 +336,14 @@ note_inputs(PlnProgram *program, PlnNode *node, Query *query)
 
 	node->input_relids = query ? pln_query_relations(query) : NIL;
 	node->input_names = NIL;
+	node->stream_relids = NIL;
+	foreach(lc, query ? pln_query_sources(query) : NIL)
+	{
+		PlnStreamSource *source = lfirst(lc);
+
+		if (source->kind == PLN_REF_STREAM_TABLE)
+			node->stream_relids = list_append_unique_oid(node->stream_relids, source->relid);
+	}
 	foreach(lc, node->input_relids)
 		node->input_names = lappend(node->input_names, pln_relation_name(lfirst_oid(lc)));
 }
@@ -351,6 +388,32 @@ define_temporary_view(PlnProgram *program, PlnNode *node, Query *query)
 	pln_define_expectations(program, node, pln_query_desc(query));
 }
 
+/* Views, foreign tables and the like cannot be read as streams at all. */
+static void
+check_streamable(PlnProgram *program, PlnNode *node, Query *query)
+{
+	ListCell   *lc;
+
+	foreach(lc, pln_query_sources(query))
+	{
+		PlnStreamSource *source = lfirst(lc);
+		PlnStreamRef *ref = node->sql->streams ? linitial(node->sql->streams) : NULL;
+		PlnReason  *reason;
+
+		if (source->kind != PLN_REF_STREAM_TABLE)
+			continue;
+		reason = pln_source_streamable(source->relid);
+		if (reason != NULL)
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("%s cannot be read as a stream", pln_relation_name(source->relid)),
+					 errdetail("%s", reason->text),
+					 errhint("Read it without STREAM in a materialized view."),
+					 pln_script_errposition(program->script,
+											ref ? ref->location : node->sql->location)));
+	}
+}
+
 static void
 define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 {
@@ -361,7 +424,10 @@ define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 	{
 		case PLN_STREAMING_TABLE:
 			if (query != NULL)
+			{
 				pln_check_streaming_query(program->script, node->sql, query, node->name);
+				check_streamable(program, node, query);
+			}
 			flow_query = pln_define_table(program, node, query);
 			break;
 		case PLN_MATERIALIZED_VIEW:
@@ -398,6 +464,7 @@ define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 	else if (node->unfiltered != NULL)
 		(void) pln_define_flow_view(program, node, node->unfiltered);
 	pln_flow_set_inputs(node->flow->id, node->input_relids, node->input_names);
+	pln_flow_mark_streams(node->flow->id, node->stream_relids);
 }
 
 static void
@@ -476,11 +543,13 @@ pln_program_define(PlnProgram *program)
 		PlnNode    *node = program->nodes[program->order[i]];
 
 		CHECK_FOR_INTERRUPTS();
+		program->current = node;
 		define_node(program, node);
 		/* what was created is seen by the next */
 		PopActiveSnapshot();
 		PushActiveSnapshot(GetTransactionSnapshot());
 	}
+	program->current = NULL;
 	retire_removed(program);
 	pln_leave(&ctx);
 	PopActiveSnapshot();

@@ -27,6 +27,7 @@
 #include "base/ident.h"
 #include "base/secctx.h"
 #include "expect/expect.h"
+#include "ivm/wrap.h"
 #include "source/source.h"
 #include "write/matview_ddl.h"
 

@@ -25,6 +25,7 @@
 #include "analyze/query.h"
 #include "base/errors.h"
 #include "base/ident.h"
+#include "ivm/wrap.h"
 #include "source/source.h"
 
 typedef struct Column
@@ -254,7 +255,8 @@ raise_retype(PlnProgram *program, PlnNode *node, Column *column, Form_pg_attribu
 					format_type_with_typemod(column->type, column->typmod)),
 			 errdetail("Rows that were read before keep their type."),
 			 errhint("Cast the column in the query, or refresh the table fully: "
-					 "REFRESH STREAMING TABLE %s FULL", pln_node_display_name(node)),
+					 "CALL pipeline.refresh(%s, full_refresh => true);",
+					 pln_quote_literal(pln_node_display_name(node))),
 			 pln_script_errposition(program->script,
 									column->def ? column->def->location :
 									node->sql ? node->sql->location : node->decl->stmt.location)));

@@ -162,8 +162,8 @@ raise_cycle(PlnProgram *program, const int *path, int length)
 
 	initStringInfo(&names);
 	for (i = 0; i < length; i++)
-		appendStringInfo(&names, "%s%s", i > 0 ? " -> " : "",
-						 pln_node_display_name(program->nodes[path[i]]));
+		appendStringInfo(&names, "%s -> ", pln_node_display_name(program->nodes[path[i]]));
+	appendStringInfoString(&names, pln_node_display_name(program->nodes[path[0]]));
 	ereport(ERROR,
 			(errcode(PLN_ERR_CYCLE),
 			 errmsg("datasets of this pipeline depend on each other in a circle"),

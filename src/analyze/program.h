@@ -37,6 +37,7 @@ typedef struct PlnNode
 	Query	   *unfiltered;		/* materialized views with DROP rules: query to count over */
 	List	   *retype;			/* of char *: ALTER TABLE ..., to run once the table is empty */
 	List	   *input_relids;	/* base relations of the query */
+	List	   *stream_relids;	/* those of them that are read as streams */
 	List	   *input_names;	/* display names, for events */
 } PlnNode;
 
@@ -58,6 +59,7 @@ typedef struct PlnProgram
 	int			nnodes;
 	PlnNode   **nodes;			/* in order of declaration */
 	int		   *order;			/* node indexes, topological */
+	PlnNode    *current;		/* being defined, for reports of failures */
 	List	   *plan;			/* of PlnPlanItem, filled by define */
 } PlnProgram;
 

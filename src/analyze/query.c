@@ -17,11 +17,10 @@
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "parser/analyze.h"
-#include "parser/parse_coerce.h"
-#include "parser/parse_collate.h"
 #include "parser/parse_func.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
+#include "parser/scansup.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
@@ -103,9 +102,21 @@ metadata_hook(ParseState *pstate, ColumnRef *cref, Node *var)
 	int			at;
 	int			level;
 	int			i;
+	Node	   *found;
 
 	if (var != NULL || n > 3)
 		return NULL;
+	if (n == 1 && IsA(linitial(cref->fields), String))
+	{
+		/* names mean the same in any case where the dialect comes from; only what the
+		 * server does not find by its own rules gets here */
+		char	   *exact = strVal(linitial(cref->fields));
+		char	   *folded = downcase_identifier(exact, strlen(exact), false, false);
+
+		if (strcmp(exact, folded) != 0 &&
+			(found = colNameToVar(pstate, folded, false, cref->location)) != NULL)
+			return found;
+	}
 	for (i = 0; i < n; i++)
 	{
 		if (!IsA(list_nth(cref->fields, i), String))
@@ -230,12 +241,30 @@ pln_analyze_query(PlnScript *script, PlnSql *sql, RawStmt *raw)
 
 typedef struct StreamCheck
 {
+	PlnScript  *script;
 	PlnSql	   *sql;
+	const char *dataset;
 	Oid			method;
 	Oid			read_files;
 } StreamCheck;
 
 static bool query_streams(StreamCheck *check, Query *query, List *outer);
+
+/* With the cursor on the first STREAM of the query, where no better place is known. */
+static void
+refuse_stream(StreamCheck *check, const char *what, const char *hint, int location)
+{
+	PlnStreamRef *ref = check->sql->streams ? linitial(check->sql->streams) : NULL;
+
+	ereport(ERROR,
+			(errcode(PLN_ERR_NOT_BUILT),
+			 errmsg("%s", what),
+			 errdetail("In the query of streaming table \"%s\".", check->dataset),
+			 hint ? errhint("%s", hint) : 0,
+			 location >= 0 ? pln_sql_errposition(check->sql, location) :
+			 pln_script_errposition(check->script,
+									ref ? ref->location : check->sql->location)));
+}
 
 static bool
 rte_streams(StreamCheck *check, Query *query, RangeTblEntry *rte, List *outer)
@@ -312,8 +341,8 @@ from_streams(StreamCheck *check, Query *query, Node *item, List *outer)
 		if ((join->jointype == JOIN_LEFT && right > 0) ||
 			(join->jointype == JOIN_RIGHT && left > 0) ||
 			(join->jointype == JOIN_FULL && left + right > 0))
-			refuse(check->sql,
-				   "a stream stands on a side of an outer join that can be filled with nulls",
+			refuse_stream(check,
+						  "a stream stands on a side of an outer join that can be filled with nulls",
 				   "Put the stream on the preserved side, or use a materialized view.", -1);
 		return left + right;
 	}
@@ -332,7 +361,7 @@ sublink_walker(Node *node, StreamCheck *check)
 		foreach(lc, sources)
 		{
 			if (((PlnStreamSource *) lfirst(lc))->kind != PLN_REF_BATCH_FILES)
-				refuse(check->sql, "a stream cannot be read in a subquery expression",
+				refuse_stream(check, "a stream cannot be read in a subquery expression",
 					   "Join it in FROM.", ((SubLink *) node)->location);
 		}
 		return false;
@@ -358,16 +387,16 @@ refuse_stateful(StreamCheck *check, Query *query)
 
 	if (query->hasAggs || query->groupClause != NIL || query->groupingSets != NIL ||
 		query->havingQual != NULL)
-		refuse(check->sql, "aggregation over a stream is not supported yet", view, -1);
+		refuse_stream(check, "aggregation over a stream is not supported yet", view, -1);
 	if (query->hasWindowFuncs)
-		refuse(check->sql, "window functions over a stream are not supported",
+		refuse_stream(check, "window functions over a stream are not supported",
 			   "Keep the latest row per key with AUTO CDC, or use a materialized view.", -1);
 	if (query->distinctClause != NIL)
-		refuse(check->sql, "DISTINCT over a stream is not supported yet", view, -1);
+		refuse_stream(check, "DISTINCT over a stream is not supported yet", view, -1);
 	if (query->limitCount != NULL || !is_zero(query->limitOffset))
-		refuse(check->sql, "LIMIT over a stream is not supported", view, -1);
+		refuse_stream(check, "LIMIT over a stream is not supported", view, -1);
 	if (query->hasRecursive)
-		refuse(check->sql, "WITH RECURSIVE over a stream is not supported", view, -1);
+		refuse_stream(check, "WITH RECURSIVE over a stream is not supported", view, -1);
 }
 
 static bool
@@ -386,10 +415,10 @@ setop_streams(StreamCheck *check, Query *query, Node *node, List *outer)
 	if (!left && !right)
 		return false;
 	if (setop->op != SETOP_UNION || !setop->all)
-		refuse(check->sql, "a stream can only be combined with UNION ALL",
+		refuse_stream(check, "a stream can only be combined with UNION ALL",
 			   "Use UNION ALL, or a materialized view.", -1);
 	if (left != right)
-		refuse(check->sql, "UNION ALL of a stream with a batch query would repeat the batch rows",
+		refuse_stream(check, "UNION ALL of a stream with a batch query would repeat the batch rows",
 			   "Read every branch with STREAM.", -1);
 	return true;
 }
@@ -412,7 +441,7 @@ query_streams(StreamCheck *check, Query *query, List *outer)
 	(void) sublink_walker((Node *) query->targetList, check);
 	(void) sublink_walker((Node *) query->jointree, check);
 	if (n > 1)
-		refuse(check->sql, "joining two streams is not supported yet",
+		refuse_stream(check, "joining two streams is not supported yet",
 			   "Read one side without STREAM, or use a materialized view.", -1);
 	if (n > 0)
 		refuse_stateful(check, query);
@@ -426,7 +455,9 @@ pln_check_streaming_query(PlnScript *script, PlnSql *sql, Query *query, const ch
 	StreamCheck check;
 
 	pln_error_scope_begin(&scope, script, sql);
+	check.script = script;
 	check.sql = sql;
+	check.dataset = dataset;
 	check.method = pln_stream_method();
 	check.read_files = pln_read_files_function();
 	if (!query_streams(&check, query, NIL))
@@ -458,145 +489,4 @@ pln_check_batch_query(PlnScript *script, PlnSql *sql, Query *query, const char *
 					 pln_script_errposition(script, ref ? ref->location : sql->location)));
 		}
 	}
-}
-
-/* ---- wrapping ---- */
-
-TupleDesc
-pln_query_desc(Query *query)
-{
-	return ExecCleanTypeFromTL(query->targetList);
-}
-
-/* SELECT <targets> FROM (query) "query"; targets come later. */
-static Query *
-wrap_query(Query *query)
-{
-	Query	   *outer = makeNode(Query);
-	RangeTblEntry *rte = makeNode(RangeTblEntry);
-	RangeTblRef *ref = makeNode(RangeTblRef);
-	List	   *names = NIL;
-	ListCell   *lc;
-
-	foreach(lc, query->targetList)
-	{
-		TargetEntry *te = lfirst_node(TargetEntry, lc);
-
-		if (!te->resjunk)
-			names = lappend(names, makeString(pstrdup(te->resname)));
-	}
-	rte->rtekind = RTE_SUBQUERY;
-	rte->subquery = query;
-	rte->alias = makeAlias("q", NIL);
-	rte->eref = makeAlias("q", names);
-	rte->inFromCl = true;
-	ref->rtindex = 1;
-	outer->commandType = CMD_SELECT;
-	outer->querySource = QSRC_ORIGINAL;
-	outer->canSetTag = true;
-	outer->rtable = list_make1(rte);
-	outer->jointree = makeFromExpr(list_make1(ref), NULL);
-	return outer;
-}
-
-static Var *
-output_var(TargetEntry *te)
-{
-	return makeVar(1, te->resno, exprType((Node *) te->expr), exprTypmod((Node *) te->expr),
-				   exprCollation((Node *) te->expr), 0);
-}
-
-Query *
-pln_query_coerce(Query *query, int ncolumns, char **names, Oid *types, int32 *typmods,
-				 Oid *collations)
-{
-	ParseState *pstate = make_parsestate(NULL);
-	bool		differs = false;
-	Query	   *outer;
-	List	   *targets = NIL;
-	ListCell   *lc;
-	int			i = 0;
-
-	foreach(lc, query->targetList)
-	{
-		TargetEntry *te = lfirst_node(TargetEntry, lc);
-
-		if (te->resjunk)
-			continue;
-		PLN_ENSURE(i < ncolumns);
-		differs |= exprType((Node *) te->expr) != types[i] ||
-			exprTypmod((Node *) te->expr) != typmods[i] ||
-			exprCollation((Node *) te->expr) != collations[i] ||
-			strcmp(te->resname, names[i]) != 0;
-		i++;
-	}
-	if (!differs)
-		return query;
-	outer = wrap_query(query);
-	i = 0;
-	foreach(lc, query->targetList)
-	{
-		TargetEntry *te = lfirst_node(TargetEntry, lc);
-		Node	   *expr;
-
-		if (te->resjunk)
-			continue;
-		expr = coerce_to_target_type(pstate, (Node *) output_var(te),
-									 exprType((Node *) te->expr), types[i], typmods[i],
-									 COERCION_ASSIGNMENT, COERCE_IMPLICIT_CAST, -1);
-		if (expr == NULL)
-			ereport(ERROR,
-					(errcode(ERRCODE_DATATYPE_MISMATCH),
-					 errmsg("column \"%s\" is of type %s but the query gives %s", names[i],
-							format_type_with_typemod(types[i], typmods[i]),
-							format_type_be(exprType((Node *) te->expr))),
-					 errhint("Cast it in the query.")));
-		assign_expr_collations(pstate, expr);
-		if (OidIsValid(collations[i]) && exprCollation(expr) != collations[i])
-		{
-			CollateExpr *collate = makeNode(CollateExpr);
-
-			collate->arg = (Expr *) expr;
-			collate->collOid = collations[i];
-			collate->location = -1;
-			expr = (Node *) collate;
-		}
-		targets = lappend(targets, makeTargetEntry((Expr *) expr, i + 1, pstrdup(names[i]),
-												   false));
-		i++;
-	}
-	outer->targetList = targets;
-	free_parsestate(pstate);
-	return outer;
-}
-
-Query *
-pln_query_filter(Query *query, List *quals)
-{
-	Query	   *outer = wrap_query(query);
-	List	   *tests = NIL;
-	List	   *targets = NIL;
-	ListCell   *lc;
-
-	foreach(lc, query->targetList)
-	{
-		TargetEntry *te = lfirst_node(TargetEntry, lc);
-
-		if (!te->resjunk)
-			targets = lappend(targets, makeTargetEntry((Expr *) output_var(te), te->resno,
-													   pstrdup(te->resname), false));
-	}
-	outer->targetList = targets;
-	foreach(lc, quals)
-	{
-		BooleanTest *test = makeNode(BooleanTest);
-
-		test->arg = copyObject(lfirst(lc));
-		test->booltesttype = IS_TRUE;
-		test->location = -1;
-		tests = lappend(tests, test);
-	}
-	outer->jointree->quals = list_length(tests) == 1 ? linitial(tests) :
-		(Node *) makeBoolExpr(AND_EXPR, tests, -1);
-	return outer;
 }

@@ -26,15 +26,4 @@ extern void pln_check_batch_query(PlnScript *script, PlnSql *sql, Query *query,
 /* errposition() for an offset of sql->text, inside an error scope of sql. */
 extern int	pln_sql_errposition(PlnSql *sql, int text_location);
 
-/* SELECT * FROM (query) with the i-th output coerced to types[i]/typmods[i] (assignment rules,
- * 42804 naming the column) and named names[i]; the query itself when nothing differs. */
-extern Query *pln_query_coerce(Query *query, int ncolumns, char **names, Oid *types,
-							   int32 *typmods, Oid *collations);
-
-/* SELECT * FROM (query) WHERE each of quals IS TRUE; quals have Vars of varno 1. */
-extern Query *pln_query_filter(Query *query, List *quals);
-
-/* Row type of a SELECT's visible output. */
-extern TupleDesc pln_query_desc(Query *query);
-
 #endif							/* PIPELINE_ANALYZE_QUERY_H */

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "catalog/namespace.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -145,6 +146,23 @@ file_schema(ResolveContext *cxt, PlnFileOptions *options, int ordinal, const cha
 	return pln_files_infer(pln_files_list(options), options);
 }
 
+typedef struct FileScope
+{
+	ResolveContext *cxt;
+	int			location;
+} FileScope;
+
+/* Whatever is wrong with the place or the options is wrong at this read_files. */
+static void
+file_error_context(void *arg)
+{
+	FileScope  *scope = arg;
+
+	if (geterrcode() != ERRCODE_QUERY_CANCELED && geterrposition() <= 0)
+		(void) pln_sql_errposition(scope->cxt->node->sql, scope->location);
+	errcontext("read_files of dataset \"%s\"", scope->cxt->node->name);
+}
+
 /*
  * pipeline.read_files('path', name => 'value', ...) becomes
  * pipeline.read_files('path', '{"name": "value"}'::jsonb) AS (columns).
@@ -159,6 +177,8 @@ resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
 	char	   *path;
 	PlnFileOptions *options;
 	PlnFileSchema *schema;
+	FileScope	scope;
+	ErrorContextCallback callback;
 	ListCell   *lc;
 
 	if (!cxt->rewrite)
@@ -182,8 +202,15 @@ resolve_read_files(ResolveContext *cxt, RangeFunction *function, FuncCall *call)
 		values = lappend(values, value);
 	}
 	appendStringInfoChar(&json, '}');
+	scope.cxt = cxt;
+	scope.location = call->location;
+	callback.callback = file_error_context;
+	callback.arg = &scope;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
 	options = pln_file_options_parse(path, names, values);
 	schema = file_schema(cxt, options, ordinal, path, json.data);
+	error_context_stack = callback.previous;
 	if (schema == NULL)
 	{
 		cxt->node->unknown_schema = true;
@@ -282,7 +309,7 @@ with_checks(PlnNode *view, Node *query)
 	select->fromClause = list_make1(from);
 	select->whereClause = (Node *)
 		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
-					 list_concat(list_make3(text_constant(view->name, -1), text_array(rules),
+					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1), text_array(rules),
 											text_array(actions)),
 								 conditions),
 					 COERCE_EXPLICIT_CALL, -1);
@@ -317,6 +344,20 @@ inline_view(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool wants_s
 	return (Node *) subselect;
 }
 
+/* CREATE PROCEDURE comes before its tables in many a deployment script (B12). */
+static void
+note_missing(ResolveContext *cxt, RangeVar *relation)
+{
+	if (OidIsValid(RangeVarGetRelid(relation, NoLock, true)))
+		return;
+	cxt->node->unknown_schema = true;
+	ereport(NOTICE,
+			(errmsg("source %s of \"%s\" does not exist yet",
+					quote_qualified_identifier(relation->schemaname, relation->relname),
+					cxt->node->name),
+			 pln_sql_errposition(cxt->node->sql, relation->location)));
+}
+
 static Node *
 resolve_relation(ResolveContext *cxt, RangeVar *relation, bool streaming, Node *item)
 {
@@ -339,7 +380,11 @@ resolve_relation(ResolveContext *cxt, RangeVar *relation, bool streaming, Node *
 	if (streaming && !cxt->rewrite)
 		cxt->node->streaming = true;
 	if (found == NULL)
+	{
+		if (cxt->rewrite && cxt->program->missing_ok)
+			note_missing(cxt, relation);
 		return item;
+	}
 	if (!cxt->rewrite)
 	{
 		cxt->node->inputs = list_append_unique_int(cxt->node->inputs, found->index);

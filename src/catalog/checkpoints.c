@@ -13,6 +13,7 @@
 #include "utils/fmgrprotos.h"
 
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/spi.h"
 #include "catalog/checkpoints.h"
 
@@ -189,38 +190,59 @@ pln_ledger_new_files(int64 flow_id, int ordinal, int nfiles, char **paths, int64
 	return indexes;
 }
 
-void
-pln_ledger_record(int64 flow_id, int ordinal, const char *update_id, List *entries)
+/* One statement for all files, as JSON: a first load may bring ten thousands. */
+static char *
+ledger_json(List *entries)
 {
+	StringInfoData json;
 	ListCell   *lc;
 
+	initStringInfo(&json);
+	pln_json_open(&json, NULL, '[');
 	foreach(lc, entries)
 	{
 		PlnLedgerEntry *entry = lfirst(lc);
-		PlnArgs		args;
 
-		pln_args_init(&args);
-		pln_args_int8(&args, flow_id);
-		pln_args_int4(&args, ordinal);
-		pln_args_text(&args, update_id);
-		pln_args_text(&args, entry->path);
-		pln_args_int8(&args, entry->size);
-		pln_args_timestamptz(&args, entry->mtime);
-		pln_args_text(&args, entry->state);
-		pln_args_int8(&args, entry->rows);
-		pln_args_int8(&args, entry->malformed);
-		pln_args_int8(&args, entry->rescued);
-		pln_args_text(&args, entry->error);
-		(void) pln_spi_run_args(
-			"INSERT INTO pipeline_internal.files (flow_id, ordinal, path_sha256, path, size,"
-			" mtime, state, rows, malformed, rescued, error, update_id)"
-			" VALUES ($1, $2, sha256(textsend($4)), $4, $5, $6, $7, $8, $9, $10, $11, $3::uuid)"
-			" ON CONFLICT (flow_id, ordinal, path_sha256) DO UPDATE SET size = excluded.size,"
-			" mtime = excluded.mtime, state = excluded.state, rows = excluded.rows,"
-			" malformed = excluded.malformed, rescued = excluded.rescued,"
-			" error = excluded.error, update_id = excluded.update_id,"
-			" recorded_at = clock_timestamp()", &args);
+		pln_json_open(&json, NULL, '{');
+		pln_json_text(&json, "path", entry->path);
+		pln_json_int(&json, "size", entry->size);
+		pln_json_int(&json, "mtime_us", entry->mtime);
+		pln_json_text(&json, "state", entry->state);
+		pln_json_int(&json, "rows", entry->rows);
+		pln_json_int(&json, "malformed", entry->malformed);
+		pln_json_int(&json, "rescued", entry->rescued);
+		pln_json_text(&json, "error", entry->error);
+		pln_json_close(&json, '}');
 	}
+	pln_json_close(&json, ']');
+	return json.data;
+}
+
+void
+pln_ledger_record(int64 flow_id, int ordinal, const char *update_id, List *entries)
+{
+	PlnArgs		args;
+
+	if (entries == NIL)
+		return;
+	pln_args_init(&args);
+	pln_args_int8(&args, flow_id);
+	pln_args_int4(&args, ordinal);
+	pln_args_text(&args, update_id);
+	pln_args_jsonb(&args, ledger_json(entries));
+	(void) pln_spi_run_args(
+		"INSERT INTO pipeline_internal.files AS f (flow_id, ordinal, path_sha256, path, size,"
+		" mtime, state, rows, malformed, rescued, error, update_id)"
+		" SELECT $1, $2, sha256(textsend(e.path)), e.path, e.size,"
+		" timestamptz '2000-01-01 00:00:00+00' + e.mtime_us * interval '1 microsecond',"
+		" e.state, e.rows, e.malformed, e.rescued, e.error, $3::uuid"
+		" FROM jsonb_to_recordset($4) AS e (path text, size bigint, mtime_us bigint,"
+		"  state text, rows bigint, malformed bigint, rescued bigint, error text)"
+		" ON CONFLICT (flow_id, ordinal, path_sha256) DO UPDATE SET size = excluded.size,"
+		" mtime = excluded.mtime, state = excluded.state, rows = excluded.rows,"
+		" malformed = excluded.malformed, rescued = excluded.rescued,"
+		" error = excluded.error, update_id = excluded.update_id,"
+		" recorded_at = clock_timestamp()", &args);
 }
 
 int64

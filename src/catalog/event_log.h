@@ -49,8 +49,8 @@ extern void pln_event(const PlnOrigin *origin, const char *level, const char *ev
 
 /*
  * The shapes of dialect-reference §3.5 and the texts of §3.6.  Input names are as
- * pln_relation_name() gives them; those of files are left out.  flow_type is COMPLETE, APPEND, CHANGE,
- * SNAPSHOT_CHANGE, MATERIALIZED_VIEW or VIEW.
+ * pln_relation_name() gives them; those of files are left out.  flow_type is COMPLETE,
+ * APPEND, CHANGE, SNAPSHOT_CHANGE, MATERIALIZED_VIEW or VIEW.
  */
 extern void pln_event_create_update(const PlnOrigin *origin);
 extern void pln_event_user_action(const PlnOrigin *origin, const char *action);
@@ -67,8 +67,11 @@ extern void pln_event_flow_progress(const PlnOrigin *origin, const char *status,
 /* FAILED with the error: level ERROR; samples is a JSON array of rows or NULL. */
 extern void pln_event_flow_failed(const PlnOrigin *origin, const PlnOutcome *outcome,
 								  const char *samples_json);
-/* technique: NO_OP, FULL_RECOMPUTE, ROW_BASED, ... (dialect-reference §4.3, the word of the message).
- * reasons, a List of PlnReason, say why an incremental technique was not possible or not taken. */
+/* technique: NO_OP, FULL_RECOMPUTE, ROW_BASED, ... (dialect-reference §4.3, the word of the
+ * message).  reasons, a List of PlnReason, say why an incremental technique was not possible
+ * or not taken. */
+/* update_progress FAILED with the error of a definition. */
+extern void pln_event_update_failed(const PlnOrigin *origin, const PlnOutcome *outcome);
 extern void pln_event_planning(const PlnOrigin *origin, const char *technique, List *reasons);
 extern void pln_event_listing(const PlnOrigin *origin, const char *source_path, int64 nfiles,
 							  double elapsed_ms);

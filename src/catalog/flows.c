@@ -166,7 +166,6 @@ pln_flow_reset(PlnFlow *flow)
 	flow->batch_id = 0;
 }
 
-/* Relations in one list, names in the other, in step; places that are no relation have InvalidOid. */
 void
 pln_flow_set_inputs(int64 flow_id, List *input_relids, List *input_names)
 {

@@ -38,8 +38,8 @@ extern void pln_flow_reset(PlnFlow *flow);	/* full refresh: new uid, no checkpoi
  */
 extern void pln_flow_set_inputs(int64 flow_id, List *input_relids, List *input_names);
 
-/* After set_inputs: which of them are read with STREAM, the others in batch.  Without it lineage goes
- * by the kind of the dataset. */
+/* After set_inputs: which of them are read with STREAM, the others in batch.  Without it
+ * lineage goes by the kind of the dataset. */
 extern void pln_flow_mark_streams(int64 flow_id, List *stream_relids);
 extern List *pln_flow_inputs(int64 flow_id, List **input_names);
 

@@ -27,10 +27,10 @@
  */
 #if PG_VERSION_NUM >= 150019 && PG_VERSION_NUM < 160000
 #include "catalog/heap.h"
-#define pln_compat_set_attribute_versions(rel, from) \
-	SetAttributeVersions(rel, from, GetNextAttributeVersion())
+#define pln_compat_version_attribute(rel, tuple) \
+	SetAttributeVersionInTuple(rel, tuple, GetNextAttributeVersion())
 #else
-#define pln_compat_set_attribute_versions(rel, from) ((void) 0)
+#define pln_compat_version_attribute(rel, tuple) (tuple)
 #endif
 
 #endif							/* PIPELINE_COMPAT_PG_COMPAT_H */

@@ -26,11 +26,12 @@ PG_FUNCTION_INFO_V1(pipeline_event_log);
 #define EVENT_LOG_PAGE "1000"
 
 /*
- * $3 = redact: for pg_read_all_stats.  URLs go everywhere; of errors the samples, the details,
- * and the texts of the SQLSTATE classes whose texts quote data.
+ * $3 = redact: for pg_read_all_stats.  URLs go everywhere, to the end of their string; of
+ * errors the samples, the details, and the texts of the SQLSTATE classes whose texts quote
+ * data.
  */
 #define HIDE_URLS(text) \
-	"regexp_replace(" text ", '[A-Za-z][A-Za-z0-9+.-]*://[^\"\\\\[:space:]]*', '<url>', 'g')"
+	"regexp_replace(" text ", '[A-Za-z][A-Za-z0-9+.-]*://[^\"\\\\]*', '<url>', 'g')"
 
 #define EVENT_COLUMNS \
 	"e.id::text AS id," \

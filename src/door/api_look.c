@@ -260,9 +260,9 @@ check_cron(ReturnSetInfo *rsinfo)
 	rows = pln_spi_run(
 		"SELECT FROM pg_available_extensions WHERE name = 'pg_cron'", 0, NULL, NULL, NULL);
 	put_check(rsinfo, "pg_cron is installed", false, rows->n > 0 ?
-			  "CREATE EXTENSION pg_cron; -- in the database of cron.database_name; for schedules only" :
+			  "CREATE EXTENSION pg_cron; -- for schedules only" :
 			  psprintf("apt install postgresql-%d-cron -- for schedules only",
-					   PG_VERSION_NUM / 10000));
+					   atoi(GetConfigOption("server_version_num", false, false)) / 10000));
 }
 
 static void

@@ -179,6 +179,8 @@ relations_dropped(void)
 		" AND (d.id IS NOT NULL OR f.id IS NOT NULL"
 		"  OR EXISTS (SELECT FROM pipeline_internal.flow_inputs i WHERE i.relid = o.objid)"
 		"  OR EXISTS (SELECT FROM pipeline_internal.checkpoints c WHERE c.relid = o.objid)"
+		"  OR EXISTS (SELECT FROM pipeline_internal.sources s WHERE s.relid = o.objid)"
+		"  OR EXISTS (SELECT FROM pipeline_internal.capture_grants g WHERE g.source = o.objid)"
 		"  OR EXISTS (SELECT FROM pipeline_internal.datasets q WHERE q.quarantine = o.objid))"
 		" AND NOT EXISTS (SELECT FROM pg_class c WHERE c.oid = o.objid)"
 		" ORDER BY o.objid", 0, NULL, NULL, NULL);
@@ -567,6 +569,20 @@ altered_type(Node *parsetree)
 	}
 }
 
+/* Captured tables: new columns and partitions are captured before anybody can write them. */
+static void
+sources_altered(bool created)
+{
+	PlnRows    *rows = pln_spi_run(
+		"SELECT DISTINCT a.objid FROM pg_event_trigger_ddl_commands() a"
+		" JOIN pg_class c ON c.oid = a.objid AND c.relkind IN ('r', 'p')"
+		" WHERE a.classid = 'pg_class'::regclass ORDER BY 1", 0, NULL, NULL, NULL);
+	uint64		i;
+
+	for (i = 0; i < rows->n; i++)
+		pln_source_relation_altered(pln_row_oid(rows, i, "objid"), created);
+}
+
 Datum
 pipeline_on_ddl_command_end(PG_FUNCTION_ARGS)
 {
@@ -584,7 +600,12 @@ pipeline_on_ddl_command_end(PG_FUNCTION_ARGS)
 		routine_altered(parsetree);
 	else if (IsA(parsetree, RenameStmt) && altered_type(parsetree) == OBJECT_SCHEMA)
 		schema_renamed((RenameStmt *) parsetree);
+	else if (IsA(parsetree, CreateStmt))
+		sources_altered(true);
 	else
+	{
 		relations_altered();
+		sources_altered(false);
+	}
 	PG_RETURN_NULL();
 }

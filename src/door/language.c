@@ -272,8 +272,22 @@ revoke_public(PlnProcedure *procedure)
 								 pln_quote_qualified(procedure->schema_name, procedure->name)));
 }
 
+static bool
+needs_arguments(PlnProcedure *procedure)
+{
+	char	  **defaults = pln_procedure_defaults(procedure);
+	int			i;
+
+	for (i = 0; i < procedure->nargs; i++)
+	{
+		if (defaults[i] == NULL)
+			return true;
+	}
+	return false;
+}
+
 static void
-say_created(PlnProcedure *procedure, PlnPipeline *pipeline, bool replaced, List *plan)
+say_created(PlnProcedure *procedure, int ndatasets, bool replaced, List *plan)
 {
 	ListCell   *lc;
 	char	   *name = pln_quote_qualified(procedure->schema_name, procedure->name);
@@ -283,8 +297,8 @@ say_created(PlnProcedure *procedure, PlnPipeline *pipeline, bool replaced, List 
 	if (!replaced)
 		ereport(NOTICE,
 				(errmsg("pipeline %s: %d %s, not run yet; start it with  CALL %s(%s);", name,
-						list_length(plan), list_length(plan) == 1 ? "dataset" : "datasets", name,
-						procedure->nargs > 0 ? "..." : "")));
+						ndatasets, ndatasets == 1 ? "dataset" : "datasets", name,
+						needs_arguments(procedure) ? "..." : "")));
 	else
 	{
 		foreach(lc, plan)
@@ -323,6 +337,6 @@ pipeline_validator(PG_FUNCTION_ARGS)
 	if (!procedure->has_acl && (existing == NULL || existing->dropped))
 		revoke_public(procedure);
 	pln_pipeline_save(request.pipeline);
-	say_created(procedure, request.pipeline, existing != NULL && !existing->dropped, plan);
+	say_created(procedure, request.ndatasets, existing != NULL && !existing->dropped, plan);
 	PG_RETURN_VOID();
 }

@@ -31,7 +31,7 @@
 static PlnPipeline *
 find_or_make(const char *schema_name, const char *name)
 {
-	PlnPipeline *pipeline = pln_pipeline_find(schema_name, name);
+	PlnPipeline *pipeline = pln_pipeline_find_kind(schema_name, name, false);
 
 	if (pipeline == NULL)
 	{

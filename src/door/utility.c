@@ -192,6 +192,48 @@ refreshed_dataset(RefreshMatViewStmt *stmt)
 	return dataset->state == PLN_DATASET_ACTIVE ? relid : InvalidOid;
 }
 
+/* Native forms of interface §1 that would otherwise pretend, or fail in core's words. */
+static void
+refuse_unbuilt(Node *stmt)
+{
+	const char *what = NULL;
+	ListCell   *lc;
+
+	if (IsA(stmt, AlterTableStmt) && ((AlterTableStmt *) stmt)->objtype == OBJECT_MATVIEW)
+	{
+		foreach(lc, ((AlterTableStmt *) stmt)->cmds)
+		{
+			AlterTableCmd *cmd = lfirst_node(AlterTableCmd, lc);
+
+			if ((cmd->subtype == AT_SetRelOptions || cmd->subtype == AT_ResetRelOptions) &&
+				has_our_options(castNode(List, cmd->def)))
+				what = "ALTER MATERIALIZED VIEW ... SET/RESET (pipeline...)";
+		}
+	}
+	else if (IsA(stmt, ExplainStmt) &&
+			 IsA(castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt, CreateTableAsStmt))
+	{
+		Node	   *create = castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt;
+
+		if (has_our_options(((CreateTableAsStmt *) create)->into->options))
+			what = "EXPLAIN CREATE MATERIALIZED VIEW";
+	}
+	else if (IsA(stmt, GrantStmt))
+	{
+		foreach(lc, ((GrantStmt *) stmt)->privileges)
+		{
+			AccessPriv *privilege = lfirst_node(AccessPriv, lc);
+
+			if (privilege->priv_name != NULL && strcmp(privilege->priv_name, "refresh") == 0)
+				what = ((GrantStmt *) stmt)->is_grant ? "GRANT REFRESH" : "REVOKE REFRESH";
+		}
+	}
+	if (what != NULL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("%s is not supported yet", what)));
+}
+
 static void
 hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	 ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *query_env,
@@ -211,6 +253,7 @@ hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 		create_matview((CreateTableAsStmt *) stmt);
 		return;
 	}
+	refuse_unbuilt(stmt);
 	if (IsA(stmt, RefreshMatViewStmt) && is_ready())
 	{
 		Oid			relid = refreshed_dataset((RefreshMatViewStmt *) stmt);

@@ -43,13 +43,14 @@ typedef struct Cut
 } Cut;
 
 void
-pln_csv_init(PlnCsvReader *state, PlnFileOptions *options)
+pln_csv_init(PlnCsvReader *state, PlnFileOptions *options, PlnFileInfo *info)
 {
 	memset(state, 0, sizeof(PlnCsvReader));
 	state->options = options;
-	if (options->sep == NULL)
-		options->sep = ",";
-	state->seplen = strlen(options->sep);
+	state->sep = options->sep;
+	if (state->sep == NULL)
+		state->sep = strcmp(pln_file_suffix(info->name), "tsv") == 0 ? "\t" : ",";
+	state->seplen = strlen(state->sep);
 	state->maxfields = 32;
 	state->fields = palloc(state->maxfields * sizeof(PlnCsvField));
 }
@@ -84,7 +85,7 @@ add_field(PlnCsvReader *state, const Cut *cut, int start, int end, bool quoted, 
 static int
 at_delimiter(PlnCsvReader *state, const Cut *cut, int i, int *eol)
 {
-	const char *sep = state->options->sep;
+	const char *sep = state->sep;
 	char		c = cut->b[i];
 
 	if (c == sep[0])
@@ -161,7 +162,7 @@ cut_record(PlnCsvReader *state, Cut *cut)
 {
 	const char *b = cut->b;
 	char		quote = state->options->quote;
-	char		sep0 = state->options->sep[0];
+	char		sep0 = state->sep[0];
 	int			pos = 0;
 
 	state->nfields = 0;

@@ -132,6 +132,7 @@ typedef struct PlnCsvField
 typedef struct PlnCsvReader
 {
 	PlnFileOptions *options;
+	const char *sep;
 	int			seplen;
 	bool		started;		/* skipped rows and header are behind us */
 	int			expected;		/* fields per record when known, else 0 */
@@ -144,7 +145,7 @@ typedef struct PlnCsvReader
 	List	   *header;			/* names, unique; NIL without header */
 } PlnCsvReader;
 
-extern void pln_csv_init(PlnCsvReader *state, PlnFileOptions *options);
+extern void pln_csv_init(PlnCsvReader *state, PlnFileOptions *options, PlnFileInfo *info);
 /* Reads the header first when there is one. */
 extern bool pln_csv_next(PlnInput *in, PlnCsvReader *state, PlnRecord *record);
 /* Content of a field: false = SQL null.  *text may point into the record or buf. */

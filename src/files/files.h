@@ -200,7 +200,7 @@ extern List *pln_files_list(PlnFileOptions *options);
 /* GetUserId() may read it: pg_read_server_files, or below pipeline.allowed_locations. */
 extern void pln_files_check_access(const char *path);
 
-/* Sets options->format, and the separator of .tsv, when they were not given. */
+/* Sets options->format when it was not given. */
 extern void pln_files_detect_format(List *files, PlnFileOptions *options);
 
 /* ---- infer.c ---- */

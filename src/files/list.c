@@ -517,9 +517,6 @@ pln_files_detect_format(List *files, PlnFileOptions *options)
 							((PlnFileInfo *) linitial(files))->path),
 					 errhint("Add format => 'csv', 'json' or 'text'.")));
 	}
-	if (options->sep == NULL && options->format == PLN_FORMAT_CSV && files != NIL)
-		options->sep = strcmp(pln_file_suffix(((PlnFileInfo *) linitial(files))->name),
-							  "tsv") == 0 ? "\t" : ",";
 }
 
 /* k=v directories: the value may be percent-encoded; the default partition is null. */

@@ -503,7 +503,7 @@ open_next_file(PlnFileReader *r)
 		r->csv_map = NULL;
 		if (r->schema->format == PLN_FORMAT_CSV)
 		{
-			pln_csv_init(&r->csv, r->options);
+			pln_csv_init(&r->csv, r->options, r->info);
 			if (!r->options->header)
 				r->csv.expected = r->ndata;
 		}

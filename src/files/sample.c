@@ -288,7 +288,7 @@ sample_file(PlnSample *sample, PlnFileInfo *info, int64 *budget)
 	if (in != NULL)
 	{
 		if (sample->options->format == PLN_FORMAT_CSV)
-			pln_csv_init(&csv, sample->options);
+			pln_csv_init(&csv, sample->options, info);
 		for (n = 0; n < PLN_SAMPLE_RECORDS && in->bytes < *budget; n++)
 		{
 			CHECK_FOR_INTERRUPTS();

@@ -425,6 +425,16 @@ convert_time(PlnConverter *conv, const char *s, int len, Datum *value)
 	return t.lossy && conv->column->inferred ? PLN_FIT_LOSSY : PLN_FIT_OK;
 }
 
+/* How regclass and its like, ltree, tsquery and others say that a text is none of theirs. */
+static bool
+is_name_error(int code)
+{
+	return code == ERRCODE_SYNTAX_ERROR || code == ERRCODE_INVALID_NAME ||
+		code == ERRCODE_UNDEFINED_OBJECT || code == ERRCODE_UNDEFINED_TABLE ||
+		code == ERRCODE_UNDEFINED_FUNCTION || code == ERRCODE_AMBIGUOUS_FUNCTION ||
+		code == ERRCODE_UNDEFINED_SCHEMA;
+}
+
 /*
  * The type's own input function, in a subtransaction that takes back what it did when it
  * raises about the value.  Anything else, a cancel above all, goes on.
@@ -457,8 +467,8 @@ convert_guarded(PlnConverter *conv, char *text, Datum *value)
 		if (class != ERRCODE_DATA_EXCEPTION &&
 			class != ERRCODE_INTEGRITY_CONSTRAINT_VIOLATION &&
 			class != ERRCODE_TO_CATEGORY(ERRCODE_PROGRAM_LIMIT_EXCEEDED) &&
-			class != ERRCODE_TO_CATEGORY(ERRCODE_SYNTAX_ERROR) &&
-			class != ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED))
+			class != ERRCODE_TO_CATEGORY(ERRCODE_FEATURE_NOT_SUPPORTED) &&
+			!is_name_error(edata->sqlerrcode))
 		{
 			MemoryContextSwitchTo(cxt);
 			CurrentResourceOwner = owner;

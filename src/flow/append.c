@@ -17,6 +17,7 @@
 #include "commands/tablecmds.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "rewrite/rewriteHandler.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/guc.h"
@@ -32,6 +33,7 @@
 #include "base/spi.h"
 #include "flow/execute.h"
 #include "flow/flow.h"
+#include "ivm/wrap.h"
 #include "source/file_ledger.h"
 #include "source/stream_ref.h"
 #include "write/receiver.h"
@@ -149,15 +151,15 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 						changes->offence ? changes->offence : "rows were updated or deleted"),
 				 errdetail("A stream reads each row once and cannot take back rows; nothing was read."),
 				 errhint("Read it WITH (skipChangeCommits), or start over: "
-						 "REFRESH STREAMING TABLE %s FULL",
-						 pln_dataset_display_name(cxt->dataset))));
+						 "CALL pipeline.refresh(%s, full_refresh => true);",
+						 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 	ereport(ERROR,
 			(errcode(PLN_ERR_STATE),
 			 errmsg("streaming table %s lost its place in source %s",
 					pln_dataset_display_name(cxt->dataset), source),
 			 errdetail("%s", reason && reason->text ? reason->text : "Everything changed."),
-			 errhint("REFRESH STREAMING TABLE %s FULL",
-					 pln_dataset_display_name(cxt->dataset))));
+			 errhint("CALL pipeline.refresh(%s, full_refresh => true);",
+					 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 }
 
 /* Put a subquery in the place of the relation; Var numbers keep their meaning. */
@@ -331,6 +333,40 @@ put_row(void *writer, TupleTableSlot *slot)
 	pln_table_writer_put(writer, slot);
 }
 
+/*
+ * Columns that the query does not give get their default or the next value of their
+ * identity: a SELECT around the query adds them.
+ */
+static Query *
+add_defaults(Query *query, Relation target)
+{
+	TupleDesc	desc = RelationGetDescr(target);
+	List	   *extra = NIL;
+	int			i;
+
+	for (i = 0; i < desc->natts; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(desc, i);
+		bool		given = false;
+		Node	   *value;
+		ListCell   *lc;
+
+		if (att->attisdropped || att->attgenerated != '\0')
+			continue;
+		foreach(lc, query->targetList)
+		{
+			TargetEntry *te = lfirst_node(TargetEntry, lc);
+
+			given |= !te->resjunk && strcmp(te->resname, NameStr(att->attname)) == 0;
+		}
+		value = given ? NULL : build_column_default(target, att->attnum);
+		if (value != NULL)
+			extra = lappend(extra, makeTargetEntry((Expr *) value, 0,
+												   pstrdup(NameStr(att->attname)), false));
+	}
+	return extra == NIL ? query : pln_query_append(query, extra);
+}
+
 static void
 write_rows(PlnFlowContext *cxt, Relation target, Query *query)
 {
@@ -339,6 +375,7 @@ write_rows(PlnFlowContext *cxt, Relation target, Query *query)
 	DestReceiver *receiver;
 	List	   *appended;
 
+	query = add_defaults(query, target);
 	memset(&spec, 0, sizeof(spec));
 	spec.target_desc = RelationGetDescr(target);
 	spec.target_attno = pln_map_columns(query, spec.target_desc, &spec.ncolumns);
@@ -574,6 +611,11 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	cxt.dataset = dataset;
 	cxt.expectations = pln_expectations_of_dataset(dataset->id);
 	update = pln_update_start(pipeline->id, "USER_ACTION", false, false, NIL);
+	memset(&origin, 0, sizeof(origin));
+	origin.pipeline = pipeline;
+	origin.update = update;
+	pln_event_create_update(&origin);
+	pln_event_update_progress(&origin, "RUNNING");
 	pln_enter_owner(&sec, pipeline->owner, pipeline->settings);
 	target = table_open(dataset->relid, RowExclusiveLock);
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -582,9 +624,6 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	PopActiveSnapshot();
 	table_close(target, NoLock);
 	pln_leave(&sec);
-	memset(&origin, 0, sizeof(origin));
-	origin.pipeline = pipeline;
-	origin.update = update;
 	origin.dataset = dataset;
 	origin.flow = flows ? linitial(flows) : NULL;
 	outcome.dataset_id = dataset->id;
@@ -595,6 +634,9 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	outcome.rows_replayed = *replayed;
 	pln_event_flow_progress(&origin, "RUNNING", &outcome);
 	pln_update_outcome(update, &outcome);
+	origin.dataset = NULL;
+	origin.flow = NULL;
+	pln_event_update_progress(&origin, "COMPLETED");
 	pln_update_end(update, "COMPLETED", NULL);
 }
 

@@ -65,18 +65,19 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 	List	   *reasons = NIL;
 	PlnReason  *reason;
 	ListCell   *lc;
+	ListCell   *lc2;
 	Relation	rel;
 
 	if (cxt->full_refresh)
-		reasons = lappend(reasons, make_reason("FULL_REFRESH", "A full refresh was asked for."));
+		reasons = lappend(reasons, make_reason("FULL_REFRESH", "full refresh"));
 	if (!cxt->dataset->filled)
 		reasons = lappend(reasons, cxt->dataset->relfilenode == InvalidOid ?
-						  make_reason("CHANGE_SET_MISSING", "The view is filled for the first time.") :
-						  make_reason("QUERY_FINGERPRINT_CHANGED", "The definition changed."));
+						  make_reason("CHANGE_SET_MISSING", "first fill") :
+						  make_reason("QUERY_FINGERPRINT_CHANGED", "the definition changed"));
 	rel = relation_open(cxt->dataset->relid, AccessShareLock);
 	if (cxt->dataset->filled && rel->rd_rel->relfilenode != cxt->dataset->relfilenode)
 		reasons = lappend(reasons, make_reason("DATA_HAS_CHANGED",
-											   "The view was refreshed without this extension."));
+											   "its storage was replaced by another command"));
 	relation_close(rel, NoLock);
 	reason = pln_classify_self_changing(query);
 	if (reason != NULL)
@@ -88,14 +89,20 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 		PlnChanges *changes = pln_source_changes(relid, frontier, NULL);
 
 		*frontiers = lappend(*frontiers, changes->frontier);
-		if (changes->kind == PLN_CHANGE_NONE)
+		if (changes->kind == PLN_CHANGE_NONE || !cxt->dataset->filled)
 			continue;
-		if (changes->reasons != NIL)
-			reasons = list_concat(reasons, changes->reasons);
-		else
+		if (changes->reasons == NIL)
 			reasons = lappend(reasons, make_reason("SOURCE_CHANGED",
-												   psprintf("%s changed.",
+												   psprintf("%s changed",
 															get_rel_name(relid))));
+		foreach(lc2, changes->reasons)
+		{
+			PlnReason  *found = lfirst(lc2);
+
+			reasons = lappend(reasons, make_reason(found->code,
+												   psprintf("%s: %s", get_rel_name(relid),
+															found->text)));
+		}
 	}
 	return reasons;
 }
@@ -178,11 +185,8 @@ view_run(PlnFlowContext *cxt)
 		cxt->outcome->refresh_type = "NO_OP";
 	else
 	{
-		bool		first = !cxt->dataset->filled && cxt->dataset->relfilenode == InvalidOid;
-
 		cxt->outcome->refresh_type = "FULL_RECOMPUTE";
-		cxt->outcome->refresh_reason = first ? "first fill" :
-			((PlnReason *) linitial(cxt->reasons))->text;
+		cxt->outcome->refresh_reason = ((PlnReason *) linitial(cxt->reasons))->text;
 		recompute(cxt, query);
 		store_frontiers(cxt, inputs, frontiers);
 		pln_source_record_everything(cxt->dataset->relid, "FULL_RECOMPUTE");

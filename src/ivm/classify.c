@@ -53,7 +53,7 @@ check_function(Oid funcid, void *context)
 	if (get_func_namespace(funcid) != PG_CATALOG_NAMESPACE)
 	{
 		if (funcid == pln_read_files_function())
-			*found = reason("INPUT_NOT_IN_DELTA", "read_files", "The view reads files.");
+			*found = reason("INPUT_NOT_IN_DELTA", "read_files", "it reads files");
 		else if (strcmp(get_namespace_name(get_func_namespace(funcid)), "pipeline") == 0 &&
 				 volatility == PROVOLATILE_STABLE)
 			return false;		/* dialect functions of ours depend on pinned settings only */
@@ -62,19 +62,19 @@ check_function(Oid funcid, void *context)
 			return false;		/* counts, and answers by the row alone */
 		else
 			*found = reason("UDF_NOT_DETERMINISTIC", get_func_name(funcid),
-							psprintf("Function %s is not IMMUTABLE.", get_func_name(funcid)));
+							psprintf("function %s is not IMMUTABLE", get_func_name(funcid)));
 		return true;
 	}
 	if (volatility == PROVOLATILE_VOLATILE)
 	{
 		*found = reason("EXPRESSION_NOT_DETERMINISTIC", get_func_name(funcid),
-						psprintf("Function %s is volatile.", get_func_name(funcid)));
+						psprintf("function %s is volatile", get_func_name(funcid)));
 		return true;
 	}
 	if (reads_more_than_settings(funcid))
 	{
 		*found = reason("TIME_FUNCTION", get_func_name(funcid),
-						psprintf("The result of %s changes by itself.", get_func_name(funcid)));
+						psprintf("the result of %s changes by itself", get_func_name(funcid)));
 		return true;
 	}
 	return false;
@@ -90,7 +90,7 @@ self_changing_walker(Node *node, PlnReason **found)
 	if (IsA(node, SQLValueFunction) &&
 		((SQLValueFunction *) node)->op <= SVFOP_LOCALTIMESTAMP_N)
 	{
-		*found = reason("TIME_FUNCTION", NULL, "The view uses the current time.");
+		*found = reason("TIME_FUNCTION", NULL, "it uses the current time");
 		return true;
 	}
 	if (IsA(node, RangeTblEntry))
@@ -100,7 +100,7 @@ self_changing_walker(Node *node, PlnReason **found)
 		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_FOREIGN_TABLE)
 		{
 			*found = reason("INPUT_NOT_IN_DELTA", NULL,
-							psprintf("%s is a foreign table.", get_rel_name(rte->relid)));
+							psprintf("%s is a foreign table", get_rel_name(rte->relid)));
 			return true;
 		}
 		return false;

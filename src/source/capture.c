@@ -53,6 +53,7 @@ PG_FUNCTION_INFO_V1(pipeline_guard_dml);
 typedef struct CaptureTarget
 {
 	int64		source_id;
+	Oid			relid;			/* of the source: the trigger's table, or an ancestor */
 	PlnSourceKind kind;
 	PlnCaptureLevel level;
 	int32		generation;
@@ -169,6 +170,7 @@ add_targets(List *targets, Oid table, Oid relid)
 		PlnLog	   *log = pln_source_log(source, source->generation);
 
 		target->source_id = source->id;
+		target->relid = source->relid;
 		target->kind = source->kind;
 		target->level = source->level;
 		target->generation = source->generation;
@@ -191,6 +193,7 @@ find_entry(Oid table)
 {
 	CaptureEntry *entry;
 	MemoryContext old;
+	volatile bool complete = false;
 	bool		found;
 
 	if (entries == NULL)
@@ -217,11 +220,11 @@ find_entry(Oid table)
 	PG_TRY();
 	{
 		entry->targets = add_targets(NIL, table, table);
+		complete = true;
 	}
-	PG_CATCH();
+	PG_FINALLY();
 	{
-		entry->valid = false;
-		PG_RE_THROW();
+		entry->valid = entry->valid && complete;
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(old);
@@ -417,6 +420,7 @@ capture_into(CaptureTarget *target, Relation table, char kind, Tuplestorestate *
 		}
 		else
 		{
+			header.natts = pln_source_natts(target->relid);
 			write_rows(&header, target, table, log, old_rows, new_rows);
 			table_close(log, NoLock);
 			if (kind == PLN_HEADER_APPEND)

@@ -58,8 +58,62 @@ log_column(const PlnLog *log, AttrNumber attnum)
 	return -1;
 }
 
+/* The value that ADD COLUMN left in the catalog for rows that were there; NULL = none. */
+static char *
+stored_missing_value(Oid relid, const char *name)
+{
+	Relation	rel = relation_open(relid, AccessShareLock);
+	AttrNumber	attnum = get_attnum(relid, name);
+	char	   *text = NULL;
+
+	if (attnum > 0 && TupleDescAttr(RelationGetDescr(rel), attnum - 1)->atthasmissing)
+	{
+		Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+		bool		isnull;
+		Datum		value = getmissingattr(RelationGetDescr(rel), attnum, &isnull);
+		Oid			output;
+		bool		varlena;
+
+		getTypeOutputInfo(att->atttypid, &output, &varlena);
+		if (!isnull)
+			text = OidOutputFunctionCall(output, value);
+	}
+	relation_close(rel, NoLock);
+	return text;
+}
+
+/*
+ * ADD COLUMN with a constant default keeps it in the catalog, of the leaves for a partitioned
+ * table.  A default that was set later says nothing about rows that were there, and a rewrite
+ * forgets which of the two it was.
+ */
+char *
+pln_missing_value(Relation rel, AttrNumber attnum)
+{
+	Form_pg_attribute att = TupleDescAttr(RelationGetDescr(rel), attnum - 1);
+	char	   *type = type_name(att->atttypid, att->atttypmod);
+	ListCell   *lc;
+
+	if (att->attidentity != '\0' || att->attgenerated != '\0')
+		return NULL;
+	if (!att->atthasdef)
+		return psprintf("NULL::%s", type);
+	foreach(lc, pln_source_relations(RelationGetRelid(rel)))
+	{
+		char	   *text = stored_missing_value(lfirst_oid(lc), NameStr(att->attname));
+
+		if (text != NULL)
+			return psprintf("%s::%s", pln_quote_literal(text), type);
+	}
+	return NULL;
+}
+
+/*
+ * Columns that the log lacks are NULL where nobody needs them.  A column that was added after all
+ * rows of the part were logged has the value that older rows of the table have.
+ */
 static void
-append_columns(StringInfo sql, Oid relid, const PlnLog *log)
+append_columns(StringInfo sql, Oid relid, const PlnLog *log, AttrNumber natts)
 {
 	Relation	rel = table_open(relid, AccessShareLock);
 	Relation	log_rel = relation_open(log->relid, AccessShareLock);
@@ -75,8 +129,15 @@ append_columns(StringInfo sql, Oid relid, const PlnLog *log)
 		if (att->attisdropped)
 			appendStringInfo(sql, "NULL::pg_catalog.int4 AS \"dropped %d\"", i + 1);
 		else if (c < 0)
-			appendStringInfo(sql, "NULL::%s AS %s", type_name(att->atttypid, att->atttypmod),
+		{
+			char	   *missing = i >= natts ? pln_missing_value(rel, i + 1) :
+				NULL;
+
+			appendStringInfo(sql, "%s AS %s",
+							 missing ? missing :
+							 psprintf("NULL::%s", type_name(att->atttypid, att->atttypmod)),
 							 quote_identifier(NameStr(att->attname)));
+		}
 		else
 		{
 			Form_pg_attribute have = TupleDescAttr(RelationGetDescr(log_rel),
@@ -138,7 +199,7 @@ pln_change_log_sql(StringInfo sql, Oid relid, const PlnPart *part, const PlnLog 
 	for (i = 0; i < branches; i++)
 	{
 		appendStringInfo(sql, "%sSELECT ", sql->len > 0 ? " UNION ALL " : "");
-		append_columns(sql, relid, log);
+		append_columns(sql, relid, log, part->natts);
 		appendStringInfo(sql, " FROM ONLY %s AS d", pln_relation_name(part->heap));
 		append_conditions(sql, part);
 		pln_delta_where_ranges(sql, part, i);

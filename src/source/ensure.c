@@ -25,7 +25,6 @@
 #include "storage/sinvaladt.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -35,6 +34,7 @@
 #include "base/errors.h"
 #include "base/guc.h"
 #include "base/ident.h"
+#include "base/secctx.h"
 #include "base/spi.h"
 #include "source/internal.h"
 
@@ -204,8 +204,8 @@ is_row_type(Oid type)
 }
 
 /* Attributes to log: what is asked for; all columns for NULL or a whole-row reference. */
-static PlnReason *
-choose_attributes(Oid relid, Bitmapset *asked, Bitmapset **chosen)
+PlnReason *
+pln_capture_choose_attributes(Oid relid, Bitmapset *asked, Bitmapset **chosen)
 {
 	Relation	rel = relation_open(relid, AccessShareLock);
 	TupleDesc	desc = RelationGetDescr(rel);
@@ -273,12 +273,12 @@ try_lock(Oid relid)
 	MemoryContextSwitchTo(context);
 	PG_TRY();
 	{
-		int			nest = NewGUCNestLevel();
+		PlnSecContext ctx;
 
-		(void) set_config_option("lock_timeout", psprintf("%d", pln_guc_source_lock_timeout),
-								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+		pln_enter_settings(&ctx, list_make1(psprintf("lock_timeout=%d",
+													 pln_guc_source_lock_timeout)));
 		LockRelationOid(relid, ShareRowExclusiveLock);
-		AtEOXact_GUC(false, nest);
+		pln_leave(&ctx);
 		ReleaseCurrentSubTransaction();
 		MemoryContextSwitchTo(context);
 		CurrentResourceOwner = owner;
@@ -393,6 +393,19 @@ triggers_good(Oid relid)
 	return true;
 }
 
+bool
+pln_capture_has_triggers(Oid relid)
+{
+	int			i;
+
+	for (i = 0; i < lengthof(capture_triggers); i++)
+	{
+		if (trigger_state(relid, &capture_triggers[i]) != TRIGGER_MISSING)
+			return true;
+	}
+	return false;
+}
+
 static void
 make_trigger(Oid relid, const TriggerShape *shape, const char *transition)
 {
@@ -409,8 +422,8 @@ make_trigger(Oid relid, const TriggerShape *shape, const char *transition)
 								  name, shape->name), 0, NULL, NULL, NULL);
 }
 
-static void
-make_capture_triggers(List *relids)
+void
+pln_capture_make_triggers(List *relids)
 {
 	ListCell   *lc;
 	int			i;
@@ -496,8 +509,8 @@ log_suffices(const PlnSource *source, Bitmapset *needed, Bitmapset *logged)
 	return source->generation > 0 && bms_is_subset(needed, logged);
 }
 
-static int32
-next_generation(int64 source_id)
+int32
+pln_log_next_generation(int64 source_id)
 {
 	PlnArgs		args;
 
@@ -529,11 +542,11 @@ pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset *attnums, Oid rol
 	if (own && problem == NULL)
 	{
 		/* Changes by hand are rare: log them whole, or only that they happened. */
-		level = choose_attributes(relid, NULL, &needed) == NULL ? PLN_CAPTURE_SIGNED :
+		level = pln_capture_choose_attributes(relid, NULL, &needed) == NULL ? PLN_CAPTURE_SIGNED :
 			PLN_CAPTURE_MARK;
 	}
 	else if (problem == NULL && level > PLN_CAPTURE_MARK)
-		problem = choose_attributes(relid, attnums, &needed);
+		problem = pln_capture_choose_attributes(relid, attnums, &needed);
 	if (problem != NULL)
 		return problem;
 
@@ -565,11 +578,11 @@ pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset *attnums, Oid rol
 	source->level = level;
 	if (!log_suffices(source, needed, logged))
 	{
-		source->generation = next_generation(source->id);
+		source->generation = pln_log_next_generation(source->id);
 		pln_log_create(source->id, source->generation, relid, bms_union(needed, logged));
 	}
 	update_source(source->id, level, source->generation);
-	make_capture_triggers(relids);
+	pln_capture_make_triggers(relids);
 	pln_source_invalidate(relid);
 	CommandCounterIncrement();
 	*created = true;

@@ -22,6 +22,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
@@ -32,12 +33,33 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 #include "utils/syscache.h"
 
+#include "base/errors.h"
 #include "source/internal.h"
 
 /* One of the catalogs' row versions: survives freezing, not a new version of the row. */
 #define ROW_VERSION(tuple) HeapTupleHeaderGetRawXmin((tuple)->t_data)
+
+/*
+ * Catalogs are read as they are now, a transaction of REPEATABLE READ reads rows as they were: a
+ * fingerprint that is newer than the rows would hide what happened in between (correctness A5).
+ */
+static void
+check_version(HeapTuple tuple)
+{
+	TransactionId xmin = ROW_VERSION(tuple);
+
+	if (!IsolationUsesXactSnapshot() || HeapTupleHeaderXminFrozen(tuple->t_data) ||
+		TransactionIdIsCurrentTransactionId(xmin) ||
+		!XidInMVCCSnapshot(xmin, GetTransactionSnapshot()))
+		return;
+	ereport(ERROR,
+			(errcode(PLN_ERR_RETRY),
+			 errmsg("a source was altered or truncated after this transaction began"),
+			 errhint("Run the transaction again.")));
+}
 
 static void
 add_hash(uint64 *hash, uint64 value)
@@ -71,6 +93,7 @@ hash_triggers(uint64 *hash, Oid relid)
 
 		if (!is_our_trigger(NameStr(form->tgname)))
 			continue;
+		check_version(tuple);
 		add_hash(hash, form->oid);
 		add_hash(hash, ROW_VERSION(tuple));
 		add_hash(hash, form->tgenabled);
@@ -95,6 +118,7 @@ hash_inherits(uint64 *hash, Oid relid)
 	{
 		Form_pg_inherits form = (Form_pg_inherits) GETSTRUCT(tuple);
 
+		check_version(tuple);
 		add_hash(hash, form->inhrelid);
 		add_hash(hash, form->inhparent);
 		add_hash(hash, ROW_VERSION(tuple));
@@ -130,6 +154,7 @@ hash_relfilenode(uint64 *hash, Oid relid)
 
 	if (!HeapTupleIsValid(tuple))
 		return;
+	check_version(tuple);
 	add_hash(hash, relid);
 	add_hash(hash, ((Form_pg_class) GETSTRUCT(tuple))->relfilenode);
 	ReleaseSysCache(tuple);
@@ -142,6 +167,7 @@ hash_attribute(uint64 *hash, Oid relid, const char *name)
 
 	if (!HeapTupleIsValid(tuple))
 		return;
+	check_version(tuple);
 	add_hash(hash, ROW_VERSION(tuple));
 	ReleaseSysCache(tuple);
 }
@@ -172,9 +198,9 @@ describe_columns(StringInfo text, uint64 *hash, const PlnSource *source, List *r
 }
 
 char *
-pln_fingerprint_make(const PlnSource *source)
+pln_fingerprint_make(const PlnSource *source, Oid without)
 {
-	List	   *relids = pln_source_relations(source->relid);
+	List	   *relids = list_delete_oid(pln_source_relations(source->relid), without);
 	uint64		triggers = 0;
 	uint64		inherits = 0;
 	uint64		subscriptions = 0;
@@ -246,15 +272,58 @@ columns_kept(const char *before, const char *now)
 	return true;
 }
 
+/* The fingerprint with one part exchanged. */
+static char *
+with_part(const char *fingerprint, char letter, const char *value)
+{
+	char		mark[4] = {' ', letter, '=', '\0'};
+	const char *at = strstr(fingerprint, mark);
+
+	PLN_ENSURE(at != NULL);
+	at += 3;
+	return psprintf("%s%s%s", pnstrdup(fingerprint, at - fingerprint), value,
+					at + strcspn(at, " "));
+}
+
+/* Note of a SPARE header: what the fingerprint was, and what it became without a loss. */
+char *
+pln_fingerprint_spare(const char *before, const char *after)
+{
+	return psprintf("%s|%s", before, after);
+}
+
+/* Part by part: a part that changed for another reason too stays different. */
+static const char *
+apply_spare(const char *fingerprint, const char *spare)
+{
+	static const char letters[] = "gisfa";
+	const char *bar = strchr(spare, '|');
+	char	   *before;
+	int			i;
+
+	if (bar == NULL)
+		return fingerprint;
+	before = pnstrdup(spare, bar - spare);
+	for (i = 0; letters[i] != '\0'; i++)
+	{
+		if (same(fingerprint, before, letters[i]))
+			fingerprint = with_part(fingerprint, letters[i], part(bar + 1, letters[i]));
+	}
+	return fingerprint;
+}
+
 PlnReason *
-pln_fingerprint_compare(const char *before, const char *now)
+pln_fingerprint_compare(const char *before, const char *now, List *spares)
 {
 	bool		has_log;
+	ListCell   *lc;
 
 	if (strcmp(before, now) == 0)
 		return NULL;
 	if (strncmp(before, "1 ", 2) != 0)
 		return reason("CONFIGURATION_CHANGED", "its capture was recorded by another version");
+	foreach(lc, spares)
+		before = apply_spare(before, lfirst(lc));
 	if (!same(before, now, 'g'))
 		return reason("CHANGE_SET_MISSING",
 					  "its capture triggers were disabled, altered or made anew");

@@ -60,7 +60,7 @@ pln_source_frontier_now(Oid relid)
 	{
 		frontier->own_seq = pln_headers_own_seq(source->id, frontier->own_xid);
 		if (source->active)
-			frontier->fingerprint = pln_fingerprint_make(source);
+			frontier->fingerprint = pln_fingerprint_make(source, InvalidOid);
 	}
 	frontier->evaluated_at = GetCurrentTransactionStartTimestamp();
 	return frontier;

@@ -37,6 +37,7 @@ enum
 	Anum_header_seq,
 	Anum_header_kind,
 	Anum_header_generation,
+	Anum_header_natts,
 	Anum_header_heap,
 	Anum_header_first_block,
 	Anum_header_last_block,
@@ -196,6 +197,7 @@ pln_header_write(PlnHeader *header)
 	values[Anum_header_seq - 1] = Int64GetDatum(header->seq);
 	values[Anum_header_kind - 1] = CharGetDatum(header->kind);
 	values[Anum_header_generation - 1] = Int32GetDatum(header->generation);
+	values[Anum_header_natts - 1] = Int16GetDatum(header->natts);
 	values[Anum_header_heap - 1] = ObjectIdGetDatum(header->heap);
 	nulls[Anum_header_heap - 1] = !OidIsValid(header->heap);
 	values[Anum_header_first_block - 1] = Int64GetDatum(header->first_block);
@@ -232,6 +234,7 @@ header_from_tuple(HeapTuple tuple, TupleDesc desc)
 	header->seq = DatumGetInt64(values[Anum_header_seq - 1]);
 	header->kind = DatumGetChar(values[Anum_header_kind - 1]);
 	header->generation = DatumGetInt32(values[Anum_header_generation - 1]);
+	header->natts = DatumGetInt16(values[Anum_header_natts - 1]);
 	if (!nulls[Anum_header_heap - 1])
 		header->heap = DatumGetObjectId(values[Anum_header_heap - 1]);
 	header->first_block = header->last_block = -1;

@@ -7,6 +7,7 @@
 
 #include "access/attnum.h"
 #include "access/tupdesc.h"
+#include "lib/stringinfo.h"
 #include "storage/block.h"
 #include "storage/itemptr.h"
 #include "storage/lockdefs.h"
@@ -49,8 +50,9 @@ extern PlnSource *pln_source_find(Oid relid);	/* NULL when unknown; any state */
 extern PlnSource *pln_source_owning(Oid relid); /* itself or an ancestor of it */
 extern List *pln_source_logs(const PlnSource *source);	/* of PlnLog, by generation */
 extern PlnLog *pln_source_log(const PlnSource *source, int32 generation);	/* or NULL */
-extern List *pln_source_relations(Oid relid);	/* itself and all that inherit, by find_all_inheritors */
+extern List *pln_source_relations(Oid relid);	/* itself and all that inherit from it */
 extern bool pln_source_is_child(Oid relid); /* partition or inheritance child */
+extern AttrNumber pln_source_natts(Oid relid);	/* dropped ones included */
 extern List *pln_source_parents(Oid relid); /* direct parents */
 extern const char *pln_source_level_name(PlnCaptureLevel level);
 
@@ -63,6 +65,7 @@ extern const char *pln_source_level_name(PlnCaptureLevel level);
 #define PLN_HEADER_EVERYTHING	'x'
 #define PLN_HEADER_ERASE		'e'
 #define PLN_HEADER_MARK			'm'
+#define PLN_HEADER_SPARE		's'	/* an altered relation that capture missed nothing of */
 
 typedef struct PlnHeader
 {
@@ -72,6 +75,7 @@ typedef struct PlnHeader
 	int64		seq;
 	char		kind;
 	int32		generation;		/* of the log with the rows; 0 = rows are not in a log */
+	AttrNumber	natts;			/* of the source when the rows were logged */
 	Oid			heap;			/* whose blocks these are: a log, or the relation or leaf itself */
 	int64		first_block;	/* -1 = unknown */
 	int64		last_block;
@@ -126,10 +130,15 @@ extern Relation pln_headers_open(LOCKMODE lockmode);
 
 /* ---- fingerprint.c ---- */
 
-extern char *pln_fingerprint_make(const PlnSource *source);
+/* without: a relation to leave out, or InvalidOid */
+extern char *pln_fingerprint_make(const PlnSource *source, Oid without);
 
-/* NULL = nothing happened that capture could have missed. */
-extern PlnReason *pln_fingerprint_compare(const char *before, const char *now);
+/*
+ * NULL = nothing happened that capture could have missed.  spares: notes of SPARE headers since,
+ * in order.
+ */
+extern PlnReason *pln_fingerprint_compare(const char *before, const char *now, List *spares);
+extern char *pln_fingerprint_spare(const char *before, const char *after);
 
 /* ---- net.c: the net effect of transactions that insert and also update or delete ---- */
 
@@ -148,8 +157,8 @@ typedef struct PlnDeadRow
 
 /*
  * Walk the rows of the given transactions in this log (blocks first..last, first = -1: all of it).
- * Sets residual and returns the rows that cancelled, a List of PlnDeadRow.  With only_inserts also new images of
- * rows that no INSERT of the transaction made.
+ * Sets residual and returns the rows that cancelled, a List of PlnDeadRow.  With only_inserts
+ * also new images of rows that no INSERT of the transaction made.
  */
 extern List *pln_net_effect(Relation log, int16 incarnation, int64 first_block, int64 last_block,
 							uint64 own_xid, int64 own_seq, int n, PlnNetTransaction *xacts,
@@ -171,6 +180,7 @@ typedef struct PlnPart
 	Oid			heap;
 	int32		generation;		/* 0 = the relation itself or a leaf of it */
 	int32		incarnation;	/* of the rows, for a log */
+	AttrNumber	natts;			/* fewest attributes that the source had when rows were logged */
 	bool		everywhere;		/* no block range is known */
 	bool		old_images;		/* deliver images with negative op, see append_log.c */
 	List	   *ranges;			/* of PlnRange, merged */
@@ -191,6 +201,12 @@ extern void pln_part_merge_ranges(PlnPart *part);
 extern int64 pln_append_log_count(const PlnPart *part); /* rows that are there now */
 extern void pln_append_log_sql(StringInfo sql, Oid relid, const PlnPart *part);
 extern void pln_change_log_sql(StringInfo sql, Oid relid, const PlnPart *part, const PlnLog *log);
+
+/*
+ * What rows from before a column was added hold in it, as an SQL expression; NULL when that is not
+ * known any more.
+ */
+extern char *pln_missing_value(Relation rel, AttrNumber attnum);
 extern void pln_delta_where_ranges(StringInfo sql, const PlnPart *part, int range);
 
 /* ---- ensure.c, capture.c ---- */
@@ -203,6 +219,10 @@ extern void pln_delta_where_ranges(StringInfo sql, const PlnPart *part, int rang
 
 extern void pln_source_invalidate(Oid relid);	/* caches of all backends, at commit */
 extern void pln_log_create(int64 source_id, int32 generation, Oid relid, Bitmapset *attnums);
+extern void pln_capture_make_triggers(List *relids);
+extern bool pln_capture_has_triggers(Oid relid);	/* any of ours, in whatever state */
+extern int32 pln_log_next_generation(int64 source_id);
+extern PlnReason *pln_capture_choose_attributes(Oid relid, Bitmapset *asked, Bitmapset **chosen);
 extern void pln_capture_drop_triggers(Oid relid);	/* when their locks are free */
 
 #endif							/* PIPELINE_SOURCE_INTERNAL_H */

@@ -23,8 +23,8 @@ static const Oid log_fixed_types[PLN_LOG_FIXED] = {
 };
 
 static const Oid header_types[] = {
-	INT8OID, INT4OID, XID8OID, INT8OID, CHAROID, INT4OID, REGCLASSOID, INT8OID, INT8OID,
-	XIDOID, INT8OID, OIDOID, TIMESTAMPTZOID, TEXTOID
+	INT8OID, INT4OID, XID8OID, INT8OID, CHAROID, INT4OID, INT2OID, REGCLASSOID, INT8OID,
+	INT8OID, XIDOID, INT8OID, OIDOID, TIMESTAMPTZOID, TEXTOID
 };
 
 /* NULL = a plain heap of ours that runs no code of others */
@@ -73,7 +73,8 @@ log_shape_problem(Relation log, TupleDesc desc, int ncols, const AttrNumber *att
 		{
 			AttrNumber	attnum = attnums[i - PLN_LOG_FIXED];
 
-			if (attnum <= 0 || attnum > desc->natts || TupleDescAttr(desc, attnum - 1)->attisdropped)
+			if (attnum <= 0 || attnum > desc->natts ||
+				TupleDescAttr(desc, attnum - 1)->attisdropped)
 				return "has a column that the source lost";
 			type = TupleDescAttr(desc, attnum - 1)->atttypid;
 		}

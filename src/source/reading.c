@@ -71,23 +71,52 @@ open_log(PlnReading *r, const PlnLog *log)
 	return log_rel;
 }
 
-/* Has the generation every column that the reader needs? */
 static bool
-log_is_wide_enough(PlnReading *r, const PlnLog *log)
+holds(const PlnLog *log, AttrNumber attnum)
 {
-	PlnLog	   *current = find_log(r, r->source->generation);
-	Bitmapset  *have = NULL;
-	Bitmapset  *need = r->attnums;
 	int			i;
 
 	for (i = 0; i < log->ncols; i++)
-		have = bms_add_member(have, log->attnums[i]);
-	if (need == NULL && current != NULL)
 	{
-		for (i = 0; i < current->ncols; i++)
-			need = bms_add_member(need, current->attnums[i]);
+		if (log->attnums[i] == attnum)
+			return true;
 	}
-	return bms_is_subset(need, have);
+	return false;
+}
+
+/* Without a list the reader needs all that is captured now. */
+static bool
+needs(PlnReading *r, AttrNumber attnum)
+{
+	PlnLog	   *current;
+
+	if (r->attnums != NULL)
+		return bms_is_member(attnum, r->attnums);
+	current = find_log(r, r->source->generation);
+	return current != NULL && holds(current, attnum);
+}
+
+/*
+ * Do rows that were logged when the source had natts attributes hold every column that the
+ * reader needs?  A column that was added later is no gap: its value is known.
+ */
+static bool
+log_is_wide_enough(PlnReading *r, const PlnLog *log, AttrNumber natts)
+{
+	Relation	rel = relation_open(r->source->relid, NoLock);
+	TupleDesc	desc = RelationGetDescr(rel);
+	bool		wide = true;
+	int			attnum;
+
+	for (attnum = 1; attnum <= desc->natts && wide; attnum++)
+	{
+		if (TupleDescAttr(desc, attnum - 1)->attisdropped || !needs(r, attnum) ||
+			holds(log, attnum))
+			continue;
+		wide = attnum > natts && pln_missing_value(rel, attnum) != NULL;
+	}
+	relation_close(rel, NoLock);
+	return wide;
 }
 
 static PlnPart *
@@ -256,7 +285,7 @@ add_logged(PlnReading *r, const PlnXact *xact, PlnHeader *header)
 	PlnLog	   *log = find_log(r, header->generation);
 	PlnPart    *part;
 
-	if (log == NULL || !log_is_wide_enough(r, log))
+	if (log == NULL || !log_is_wide_enough(r, log, header->natts))
 	{
 		pln_changes_everything(r->changes, "CHANGE_SET_MISSING",
 				   pstrdup(log == NULL ? "its change log is gone" :
@@ -265,7 +294,11 @@ add_logged(PlnReading *r, const PlnXact *xact, PlnHeader *header)
 	}
 	part = find_part(r, log->relid, log->generation, header->incarnation);
 	if (part->nxids == 0)
+	{
 		relation_close(open_log(r, log), NoLock);	/* the lock stays */
+		part->natts = header->natts;
+	}
+	part->natts = Min(part->natts, header->natts);
 
 	/* Rows by hand and an append of ours under one xid: the heap shows both. */
 	if (header->kind == PLN_HEADER_APPEND && TransactionIdIsValid(header->row_xid) &&
@@ -351,9 +384,10 @@ recover_deleted(PlnReading *r, int64 missing)
 
 			if (header->kind != PLN_HEADER_UPDATE && header->kind != PLN_HEADER_DELETE)
 				continue;
-			if (log == NULL || !log_is_wide_enough(r, log))
+			if (log == NULL || !log_is_wide_enough(r, log, header->natts))
 			{
-				pln_changes_everything(r->changes, "CHANGE_SET_MISSING", pstrdup("its change log is gone"));
+				pln_changes_everything(r->changes, "CHANGE_SET_MISSING",
+									   pstrdup("its change log is gone"));
 				return;
 			}
 			if (extra != NIL && ((PlnPart *) llast(extra))->heap == log->relid &&

@@ -12,7 +12,7 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/namespace.h"
-#include "catalog/partition.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "utils/array.h"
@@ -20,6 +20,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "source/internal.h"
 
@@ -219,6 +220,19 @@ List *
 pln_source_relations(Oid relid)
 {
 	return find_all_inheritors(relid, NoLock, NULL);
+}
+
+AttrNumber
+pln_source_natts(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	AttrNumber	natts;
+
+	if (!HeapTupleIsValid(tuple))
+		return 0;
+	natts = ((Form_pg_class) GETSTRUCT(tuple))->relnatts;
+	ReleaseSysCache(tuple);
+	return natts;
 }
 
 /* There is no syscache on pg_inherits. */

@@ -162,6 +162,8 @@ classify_header(PlnReading *r, PlnXact *xact, const PlnHeader *header)
 			if (r->options == NULL)
 				pln_changes_everything(r->changes, "DATA_HAS_CHANGED", pstrdup("it was truncated"));
 			break;
+		case PLN_HEADER_SPARE:
+			break;
 		case PLN_HEADER_ERASE:
 			if (r->options == NULL)
 				xact->residual = true;
@@ -201,8 +203,10 @@ first_residual(PlnReading *r)
 static char *
 describe_offence(const PlnXact *xact)
 {
-	return psprintf("%s in transaction " UINT64_FORMAT " at %s", xact->what ? xact->what : "changed",
-					xact->xid, timestamptz_to_str(xact->at));
+	if (xact->what == NULL)
+		return pstrdup("inserted");
+	return psprintf("%s in transaction " UINT64_FORMAT " at %s", xact->what, xact->xid,
+					timestamptz_to_str(xact->at));
 }
 
 static void
@@ -233,10 +237,12 @@ evaluate(PlnReading *r)
 
 /* Is the frontier comparable at all?  false: everything changed. */
 static bool
-check_frontier(PlnReading *r, PlnChanges *changes)
+check_frontier(PlnReading *r, PlnChanges *changes, List *pending)
 {
 	const PlnFrontier *frontier = r->frontier;
 	PlnReason  *reason;
+	List	   *spares = NIL;
+	ListCell   *lc;
 
 	if (frontier->incarnation > pln_incarnation())
 	{
@@ -260,7 +266,15 @@ check_frontier(PlnReading *r, PlnChanges *changes)
 	/* Row versions and files of another incarnation say nothing (correctness A3). */
 	if (frontier->incarnation != pln_incarnation())
 		return true;
-	reason = pln_fingerprint_compare(frontier->fingerprint, changes->frontier->fingerprint);
+	foreach(lc, pending)
+	{
+		PlnHeader  *header = lfirst(lc);
+
+		if (header->kind == PLN_HEADER_SPARE && header->note != NULL)
+			spares = lappend(spares, header->note);
+	}
+	reason = pln_fingerprint_compare(frontier->fingerprint, changes->frontier->fingerprint,
+									 spares);
 	if (reason != NULL)
 	{
 		changes->kind = PLN_CHANGE_EVERYTHING;
@@ -283,6 +297,7 @@ pln_source_changes_of(Oid relid, const PlnFrontier *frontier, Bitmapset *attnums
 	PlnChanges *changes = palloc0(sizeof(PlnChanges));
 	Delta	   *delta = palloc0(sizeof(Delta));
 	PlnReading		r;
+	List	   *pending;
 	ListCell   *lc;
 
 	PLN_ENSURE(ActiveSnapshotSet());
@@ -298,19 +313,22 @@ pln_source_changes_of(Oid relid, const PlnFrontier *frontier, Bitmapset *attnums
 	r.changes = changes;
 	if (r.source == NULL || !r.source->active)
 	{
-		pln_changes_everything(changes, "CHANGE_SET_MISSING", pstrdup("its changes are not captured"));
+		pln_changes_everything(changes, "CHANGE_SET_MISSING",
+							   pstrdup("its changes are not captured"));
 		return changes;
 	}
 	if (frontier == NULL)
 	{
 		if (options == NULL || !options->starting_latest)
-			pln_changes_everything(changes, "CHANGE_SET_MISSING", pstrdup("it was not read before"));
+			pln_changes_everything(changes, "CHANGE_SET_MISSING",
+								   pstrdup("it was not read before"));
 		return changes;
 	}
-	if (!check_frontier(&r, changes))
+	pending = pln_headers_pending(r.source->id, frontier);
+	if (!check_frontier(&r, changes, pending))
 		return changes;
 
-	foreach(lc, pln_headers_pending(r.source->id, frontier))
+	foreach(lc, pending)
 		add_header(&r, lfirst(lc));
 	if (r.xacts == NIL)
 		return changes;

@@ -58,17 +58,18 @@ typedef struct PlnChanges
 /*
  * Make sure that R is captured at this level for these attributes (attnums of R; NULL = all).
  * Rights: the given role is a member of R's owner, or has TRIGGER on R, or was allowed by
- * pipeline.allow_capture (correctness A9); otherwise returns a reason CAPTURE_NOT_ALLOWED.  Unlogged,
- * temporary, foreign and non-heap relations, views: a reason.  NULL = captured.  Creates triggers and
- * logs as the extension owner, under pipeline.source_lock_timeout with five tries (55P03 naming
- * blockers), announced by a NOTICE; *created says that something new was made, so that the caller
- * can commit before the first fill (B7).
+ * pipeline.allow_capture (correctness A9); otherwise returns a reason CAPTURE_NOT_ALLOWED.
+ * Unlogged, temporary, foreign and non-heap relations, views, partitions, columns of a row
+ * type: a reason.  NULL = captured.  Creates triggers and logs as the extension owner, under
+ * pipeline.source_lock_timeout with five tries (55P03 naming blockers), announced by a NOTICE;
+ * *created says that something new was made, so that the caller can commit before the first
+ * fill (B7).  Streaming tables of ours need no rights: their changes by hand are captured.
  */
 extern PlnReason *pln_capture_ensure(Oid relid, PlnCaptureLevel level, Bitmapset *attnums,
 									 Oid role, bool *created);
 
-/* A relation that we write ourselves (streaming table, materialized view): register it, put the DML guard
- * on streaming tables (interface §3.8). */
+/* A relation that we write ourselves (streaming table, materialized view): register it, put
+ * the DML guard on streaming tables (interface §3.8). */
 extern void pln_source_register_own(Oid relid, bool is_streaming_table);
 
 /* Is this one of our trigger functions? Our own writer does not fire such triggers. */
@@ -78,8 +79,11 @@ extern bool pln_is_own_trigger(Oid tgfoid);
 extern void pln_source_forget(Oid relid);
 extern void pln_source_forget_if_unread(Oid relid);
 
-/* Retention: remove headers that every reader has passed, start a new log when the current one has
- * grown, drop drained ones.  In a transaction of its own, after an update committed (C3). */
+/* DDL on a relation has ended; created: it was CREATE TABLE.  For the event trigger. */
+extern void pln_source_relation_altered(Oid relid, bool created);
+
+/* Retention: remove headers that every reader has passed, start a new log when the current one
+ * has grown, drop drained ones.  In a transaction of its own, after an update committed (C3). */
 extern void pln_source_trim(Oid relid);
 
 /* ---- writing side, for relations of our own ---- */
@@ -94,13 +98,16 @@ extern void pln_source_record_everything(Oid relid, const char *reason_code);
 /* ---- reading side ---- */
 
 /*
- * The caller must not have R open (relcache reference) and be about to read it: pending
- * statements of this session are recognised by such references (A16).
+ * What changed since the frontier (NULL = never read: kind EVERYTHING, reason
+ * CHANGE_SET_MISSING), under the active snapshot; the caller holds at least AccessShareLock on
+ * R and has taken the snapshot after it (A5).  It must not have R open (relcache reference):
+ * such references tell statements on R that are still running in this session (A16, 55006).
+ * Compares the capture fingerprint first (A6); 40001 when it is newer than the snapshot of a
+ * REPEATABLE READ transaction.  options NULL: the reader is a view.
  *
- * What changed since the frontier (NULL = never read: kind EVERYTHING, reason CHANGE_SET_MISSING), under
- * the active snapshot; the caller holds at least AccessShareLock on R and has taken the snapshot
- * after it (A5).  Raises 55006 when called while a statement on R is still running in this
- * transaction (A16).  Compares the capture fingerprint first (A6).  options NULL: the reader is a view.
+ * A stream whose changes have an offence must fail, and so must one that gets EVERYTHING.
+ * GENERAL without an offence: the options allow it, the frontier must be stored even when rows
+ * is 0.
  */
 extern PlnChanges *pln_source_changes(Oid relid, const PlnFrontier *frontier,
 									  const PlnStreamOptions *options);
@@ -116,7 +123,8 @@ extern PlnChanges *pln_source_changes_of(Oid relid, const PlnFrontier *frontier,
 /*
  * The rows to deliver, as a SELECT whose target list has one entry per attribute of R in order
  * (NULL constants for dropped or uncaptured ones), to stand as a subquery RTE in the place of R:
- * Var numbers of R keep their meaning.  Only for kind APPEND, or GENERAL with options that allow it.
+ * Var numbers of R keep their meaning.  Only for kind APPEND, or GENERAL with options that
+ * allow it.  Rights on R are the caller's to check: the subquery reads as the extension owner.
  */
 extern Query *pln_source_delta_query(PlnChanges *changes);
 

@@ -117,8 +117,6 @@ pln_report_error_text(const ErrorData *error)
 
 		appendStringInfo(&text, " (%.*s)", end ? (int) (end - at) : (int) strlen(at), at);
 	}
-	if (error->detail != NULL)
-		appendStringInfo(&text, " %s", error->detail);
 	return text.data;
 }
 
@@ -139,8 +137,9 @@ pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline, const Pln
 			(errcode(error->sqlerrcode),
 			 errmsg("update %s of pipeline \"%s\" failed: %s", pln_update_short_id(update),
 					pln_pipeline_display_name(pipeline), counts.data),
-			 errdetail("%s: %s", tally->first_failure->dataset_name,
-					   pln_report_error_text(error)),
+			 errdetail("%s: %s%s%s", tally->first_failure->dataset_name,
+					   pln_report_error_text(error), error->detail ? ". " : "",
+					   error->detail ? error->detail : ""),
 			 error->hint ? errhint("%s", error->hint) :
 			 errhint("SELECT * FROM pipeline.problems;"),
 			 error->constraint_name ?

@@ -26,7 +26,7 @@ extern void pln_report_end(const PlnUpdate *update, const PlnPipeline *pipeline,
 extern void pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline,
 							 const PlnTally *tally) pg_attribute_noreturn();
 
-/* "message (detail)" of an error, with what its context says of an expectation. */
+/* The message of an error, with what its context says of an expectation. */
 extern char *pln_report_error_text(const ErrorData *error);
 
 #endif							/* PIPELINE_UPDATE_REPORT_H */

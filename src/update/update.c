@@ -32,6 +32,7 @@
 #include "catalog/event_log.h"
 #include "flow/flow.h"
 #include "source/file_ledger.h"
+#include "source/source.h"
 #include "update/attempt.h"
 #include "update/report.h"
 #include "update/select.h"
@@ -137,8 +138,19 @@ parse_program(Runner *runner)
 	}
 	script = pln_parse_script(runner->pipeline->source, request->params, request->nparams);
 	if (runner->pipeline->standalone)
-		runner->program = pln_program_standalone(script, linitial(script->stmts),
-												 runner->pipeline, request->owner);
+	{
+		PlnCreateDataset *create = linitial(script->stmts);
+		List	   *datasets = pln_datasets_of_pipeline(runner->pipeline->id);
+
+		/* the statement is kept as typed; a rename since then counts */
+		if (datasets != NIL)
+		{
+			create->name->schema = ((PlnDataset *) linitial(datasets))->schema_name;
+			create->name->name = ((PlnDataset *) linitial(datasets))->name;
+		}
+		runner->program = pln_program_standalone(script, create, runner->pipeline,
+												 request->owner);
+	}
 	else
 		runner->program = pln_program_build(script, runner->pipeline, request->owner);
 }
@@ -265,7 +277,10 @@ record_success(Runner *runner, PlnNode *node, PlnOrigin *origin)
 
 	outcome->state = "COMPLETED";
 	if (batch)
+	{
+		pln_event_flow_progress(origin, "PLANNING", NULL);
 		pln_event_planning(origin, outcome->refresh_type, runner->flow.reasons);
+	}
 	pln_event_flow_progress(origin, "STARTING", NULL);
 	/* counts once: on RUNNING for streams, on COMPLETED for batch flows (reference §0.4) */
 	pln_event_flow_progress(origin, "RUNNING", batch ? NULL : outcome);
@@ -315,6 +330,11 @@ record_failure(Runner *runner, PlnNode *node, PlnOrigin *origin, ErrorData *erro
 
 	describe_failure(runner, outcome, error);
 	note_failure(runner, node, outcome, error);
+	if (runner->flow.reasons != NIL)
+	{
+		pln_event_flow_progress(origin, "PLANNING", NULL);
+		pln_event_planning(origin, "FULL_RECOMPUTE", runner->flow.reasons);
+	}
 	pln_event_flow_progress(origin, "STARTING", NULL);
 	pln_event_flow_failed(origin, outcome, samples);
 	pln_update_outcome(runner->update, outcome);
@@ -473,14 +493,55 @@ fail_definition(Runner *runner, ErrorData *error)
 
 	if (runner->request->nonatomic)
 	{
-		pln_event(&origin, "ERROR", "update_progress",
-				  psprintf("Update %s is FAILED.", pln_update_short_id(runner->update)),
-				  "{\"state\": \"FAILED\"}", NULL);
+		PlnOutcome	outcome;
+		PlnNode    *node = runner->program ? runner->program->current : NULL;
+
+		memset(&outcome, 0, sizeof(outcome));
+		describe_failure(runner, &outcome, error);
+		if (node != NULL)
+			outcome.message = psprintf("%s: %s", pln_node_display_name(node), outcome.message);
+		pln_event_update_failed(&origin, &outcome);
 		pln_event_buffer_flush(runner->buffer);
-		pln_update_end(runner->update, "FAILED", error->message);
+		pln_update_end(runner->update, "FAILED", outcome.message);
 		end_step(runner);
 	}
 	ReThrowError(error);
+}
+
+static void
+trim_step(void *arg)
+{
+	Runner	   *runner = arg;
+	List	   *relids = NIL;
+	ListCell   *lc;
+	int			i;
+
+	for (i = 0; i < runner->program->nnodes; i++)
+		relids = list_concat_unique_oid(relids, runner->program->nodes[i]->input_relids);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	foreach(lc, relids)
+		pln_source_trim(lfirst_oid(lc));
+	pln_event_log_trim(runner->pipeline->id);
+	PopActiveSnapshot();
+}
+
+/*
+ * Drop what every reader has passed, in a transaction of its own (correctness C3).  An update
+ * is not failed by its clean-up: what is left now goes with the next one.
+ */
+static void
+trim(Runner *runner)
+{
+	ErrorData  *error;
+
+	if (!runner->request->nonatomic || runner->tally.worked == 0)
+		return;
+	error = pln_attempt(trim_step, runner, runner->context);
+	if (error != NULL)
+		ereport(LOG,
+				(errmsg("clean-up after an update of pipeline %s failed: %s",
+						pln_pipeline_display_name(runner->pipeline), error->message)));
+	end_step(runner);
 }
 
 static void
@@ -516,11 +577,12 @@ run_update(Runner *runner)
 	finish(runner, runner->cancel ? "CANCELED" : runner->tally.failed > 0 ? "FAILED" : "COMPLETED",
 		   runner->tally.first_failure ? runner->tally.first_failure->message : NULL);
 	pln_report_end(runner->update, runner->pipeline, &runner->tally, ms);
+	if (runner->cancel == NULL)
+		trim(runner);
 	if (runner->cancel != NULL)
 		ReThrowError(runner->cancel);
 	if (runner->tally.failed > 0)
 		pln_report_raise(runner->update, runner->pipeline, &runner->tally);
-	pln_event_log_trim(runner->pipeline->id);
 }
 
 /* False: busy, and the request is to be skipped. */
@@ -654,6 +716,7 @@ check_step(void *arg)
 {
 	CheckContext *check = arg;
 	Runner	   *runner = &check->runner;
+	int			i;
 
 	pln_pipeline_save(runner->pipeline);
 	parse_program(runner);
@@ -661,6 +724,12 @@ check_step(void *arg)
 	runner->program->allow_file_io = check->file_io;
 	pln_program_define(runner->program);
 	check->plan = runner->program->plan;
+	runner->request->ndatasets = 0;
+	for (i = 0; i < runner->program->nnodes; i++)
+	{
+		if (runner->program->nodes[i]->decl->dataset_kind != PLN_TEMPORARY_VIEW)
+			runner->request->ndatasets++;
+	}
 }
 
 List *

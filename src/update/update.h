@@ -26,6 +26,7 @@ typedef struct PlnRequest
 	const char *cause;			/* USER_ACTION */
 
 	/* results */
+	int			ndatasets;		/* of the program; set by pln_update_check */
 	char	   *update_id;		/* NULL: skipped because busy */
 	char	   *state;
 } PlnRequest;

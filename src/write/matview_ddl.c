@@ -153,6 +153,54 @@ compare_columns(TupleDesc desc, Query *query, char **what)
 	return SAME_COLUMNS;
 }
 
+/* One row of pg_attribute, with its dependency on the type. */
+static void
+insert_attribute(Relation pg_attribute, CatalogIndexState indstate, Oid relid,
+				 Form_pg_attribute att, AttrNumber attnum)
+{
+	Datum		values[Natts_pg_attribute];
+	bool		nulls[Natts_pg_attribute];
+	HeapTuple	tuple;
+	ObjectAddress self;
+	ObjectAddress type;
+
+	memset(values, 0, sizeof(values));
+	memset(nulls, 0, sizeof(nulls));
+	values[Anum_pg_attribute_attrelid - 1] = ObjectIdGetDatum(relid);
+	values[Anum_pg_attribute_attname - 1] = NameGetDatum(&att->attname);
+	values[Anum_pg_attribute_atttypid - 1] = ObjectIdGetDatum(att->atttypid);
+	values[Anum_pg_attribute_attstattarget - 1] = Int32GetDatum(att->attstattarget);
+	values[Anum_pg_attribute_attlen - 1] = Int16GetDatum(att->attlen);
+	values[Anum_pg_attribute_attnum - 1] = Int16GetDatum(attnum);
+	values[Anum_pg_attribute_attndims - 1] = Int32GetDatum(att->attndims);
+	values[Anum_pg_attribute_attcacheoff - 1] = Int32GetDatum(-1);
+	values[Anum_pg_attribute_atttypmod - 1] = Int32GetDatum(att->atttypmod);
+	values[Anum_pg_attribute_attbyval - 1] = BoolGetDatum(att->attbyval);
+	values[Anum_pg_attribute_attalign - 1] = CharGetDatum(att->attalign);
+	values[Anum_pg_attribute_attstorage - 1] = CharGetDatum(att->attstorage);
+	values[Anum_pg_attribute_attcompression - 1] = CharGetDatum(att->attcompression);
+	values[Anum_pg_attribute_attnotnull - 1] = BoolGetDatum(false);
+	values[Anum_pg_attribute_atthasdef - 1] = BoolGetDatum(false);
+	values[Anum_pg_attribute_atthasmissing - 1] = BoolGetDatum(false);
+	values[Anum_pg_attribute_attidentity - 1] = CharGetDatum('\0');
+	values[Anum_pg_attribute_attgenerated - 1] = CharGetDatum('\0');
+	values[Anum_pg_attribute_attisdropped - 1] = BoolGetDatum(false);
+	values[Anum_pg_attribute_attislocal - 1] = BoolGetDatum(true);
+	values[Anum_pg_attribute_attinhcount - 1] = Int32GetDatum(0);
+	values[Anum_pg_attribute_attcollation - 1] = ObjectIdGetDatum(att->attcollation);
+	nulls[Anum_pg_attribute_attacl - 1] = true;
+	nulls[Anum_pg_attribute_attoptions - 1] = true;
+	nulls[Anum_pg_attribute_attfdwoptions - 1] = true;
+	nulls[Anum_pg_attribute_attmissingval - 1] = true;
+	tuple = heap_form_tuple(RelationGetDescr(pg_attribute), values, nulls);
+	tuple = pln_compat_version_attribute(pg_attribute, tuple);
+	CatalogTupleInsertWithInfo(pg_attribute, tuple, indstate);
+	heap_freetuple(tuple);
+	ObjectAddressSubSet(self, RelationRelationId, relid, attnum);
+	ObjectAddressSet(type, TypeRelationId, att->atttypid);
+	recordDependencyOn(&self, &type, DEPENDENCY_NORMAL);
+}
+
 /*
  * Append the query's further columns to the view: pg_attribute rows and relnatts, as ALTER TABLE ADD
  * COLUMN does for tables.  The old heap is never read with them: the view is refilled.
@@ -185,20 +233,7 @@ append_columns(Relation rel, Query *query)
 	added = n - old;
 	CheckAttributeNamesTypes(desc, RELKIND_MATVIEW, 0);
 	for (n = old; n < old + added; n++)
-	{
-		TupleDesc	one = CreateTemplateTupleDesc(1);
-		Form_pg_attribute att = TupleDescAttr(one, 0);
-		ObjectAddress self;
-		ObjectAddress type;
-
-		memcpy(att, TupleDescAttr(desc, n), ATTRIBUTE_FIXED_PART_SIZE);
-		att->attnum = n + 1;
-		att->attrelid = relid;
-		InsertPgAttributeTuples(pg_attribute, one, relid, NULL, indstate);
-		ObjectAddressSubSet(self, RelationRelationId, relid, n + 1);
-		ObjectAddressSet(type, TypeRelationId, att->atttypid);
-		recordDependencyOn(&self, &type, DEPENDENCY_NORMAL);
-	}
+		insert_attribute(pg_attribute, indstate, relid, TupleDescAttr(desc, n), n + 1);
 	CatalogCloseIndexes(indstate);
 	table_close(pg_attribute, RowExclusiveLock);
 	tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relid));
@@ -206,8 +241,6 @@ append_columns(Relation rel, Query *query)
 	CatalogTupleUpdate(pg_class, &tuple->t_self, tuple);
 	table_close(pg_class, RowExclusiveLock);
 	CacheInvalidateRelcache(rel);
-	CommandCounterIncrement();
-	pln_compat_set_attribute_versions(rel, old + 1);
 }
 
 static char *

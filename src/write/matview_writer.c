@@ -112,8 +112,7 @@ pln_matview_writer_put(PlnMatviewWriter *writer, TupleTableSlot *slot)
 
 	if (writer->nslots == writer->allocated)
 		writer->slots[writer->allocated++] =
-			MakeSingleTupleTableSlot(RelationGetDescr(writer->rel),
-									 table_slot_callbacks(writer->rel));
+			MakeSingleTupleTableSlot(RelationGetDescr(writer->rel), &TTSOpsHeapTuple);
 	own = writer->slots[writer->nslots++];
 	ExecCopySlot(own, slot);
 	writer->batch_bytes += ((HeapTupleTableSlot *) own)->tuple->t_len;
@@ -171,21 +170,39 @@ clone_index(PlnMatviewWriter *writer, Oid index_oid)
 	return address.objectId;
 }
 
+/* Errors name the transient index; the user knows his own. */
+static void
+index_context(void *arg)
+{
+	char	   *name = get_rel_name(*(Oid *) arg);
+
+	if (name != NULL)
+		errcontext("building index \"%s\" of the materialized view anew", name);
+}
+
 static List *
 clone_indexes(PlnMatviewWriter *writer, List *indexes)
 {
 	List	   *clones = NIL;
 	PlnSecContext sec;
+	ErrorContextCallback callback;
+	Oid			index = InvalidOid;
 	ListCell   *lc;
 
 	/* conditions and expressions of indexes are the users', run with the rights we have now;
 	 * only the path is made safe, as core does for maintenance */
 	pln_enter_settings(&sec, list_make1("search_path=pg_catalog, pg_temp"));
+	callback.callback = index_context;
+	callback.arg = &index;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
 	foreach(lc, indexes)
 	{
 		CHECK_FOR_INTERRUPTS();
-		clones = lappend_oid(clones, clone_index(writer, lfirst_oid(lc)));
+		index = lfirst_oid(lc);
+		clones = lappend_oid(clones, clone_index(writer, index));
 	}
+	error_context_stack = callback.previous;
 	pln_leave(&sec);
 	return clones;
 }
