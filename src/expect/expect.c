@@ -416,6 +416,15 @@ above_threshold(PlnExpectSet *set, Rule *rule)
 	}
 }
 
+static char *
+threshold_text(Rule *rule)
+{
+	if (rule->threshold_kind == PLN_THRESHOLD_NONE)
+		return "";
+	return psprintf(", more than %g%s", rule->threshold,
+					rule->threshold_kind == PLN_THRESHOLD_PERCENT ? " percent" : "");
+}
+
 void
 pln_expect_finish(PlnExpectSet *set, const char *target)
 {
@@ -430,7 +439,8 @@ pln_expect_finish(PlnExpectSet *set, const char *target)
 		ereport(ERROR,
 				(errcode(PLN_ERR_EXPECTATION),
 				 errmsg("expectation \"%s\" violated by " INT64_FORMAT " of " INT64_FORMAT
-						" rows%s%s", rule->name, rule->failed, set->rows,
+						" rows%s%s%s", rule->name, rule->failed, set->rows,
+						threshold_text(rule),
 						set->first_failing ? ", first " : "",
 						set->first_failing ? set->first_failing : ""),
 				 errdetail("Nothing was written to %s.", target),

@@ -428,6 +428,7 @@ append_run(PlnFlowContext *cxt)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		reset_for_full_refresh(cxt);
 		PopActiveSnapshot();
+		cxt->outcome->refresh_type = "FULL_RECOMPUTE";
 		cxt->outcome->refresh_reason = "full refresh";
 	}
 	if (!OidIsValid(cxt->flow->view))
