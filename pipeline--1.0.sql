@@ -973,6 +973,8 @@ COMMENT ON EVENT TRIGGER pipeline_ddl_command_end IS
 -- ---------------------------------------------------------------------------
 
 GRANT USAGE ON SCHEMA pipeline TO PUBLIC;
+-- Owners look up their private tables there; the schema itself gives no right on any table.
+GRANT USAGE ON SCHEMA pipeline_data TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA pipeline TO PUBLIC;
 -- Functions of pipeline_internal: the schema gives no USAGE, and they give no EXECUTE.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pipeline_internal FROM PUBLIC;

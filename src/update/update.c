@@ -539,7 +539,7 @@ trim(Runner *runner)
 	error = pln_attempt(trim_step, runner, runner->context);
 	if (error != NULL)
 		ereport(LOG,
-				(errmsg("clean-up after an update of pipeline %s failed: %s",
+				(errmsg("clean-up after an update of pipeline \"%s\" failed: %s",
 						pln_pipeline_display_name(runner->pipeline), error->message)));
 	end_step(runner);
 }
@@ -597,7 +597,7 @@ take_pipeline(PlnRequest *request)
 		if (*(int64 *) lfirst(lc) == request->pipeline->id)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BUSY),
-					 errmsg("pipeline %s is being updated by this session already",
+					 errmsg("pipeline \"%s\" is being updated by this session already",
 							pln_pipeline_display_name(request->pipeline))));
 	}
 	if (pln_lock_pipeline(request->pipeline->id, request->nonatomic, wait))
@@ -610,13 +610,13 @@ take_pipeline(PlnRequest *request)
 				  "Update was skipped: another update of this pipeline is running.",
 				  "{\"action\": \"START\", \"skipped\": true}", NULL);
 		ereport(NOTICE,
-				(errmsg("pipeline %s: another update is running, this one is skipped",
+				(errmsg("pipeline \"%s\": another update is running, this one is skipped",
 						pln_pipeline_display_name(request->pipeline))));
 		return false;
 	}
 	ereport(ERROR,
 			(errcode(PLN_ERR_BUSY),
-			 errmsg("an update of pipeline %s is running already",
+			 errmsg("an update of pipeline \"%s\" is running already",
 					pln_pipeline_display_name(request->pipeline)),
 			 errhint("Wait for it, or SET pipeline.on_busy = wait;")));
 	return false;				/* keep compiler quiet */
