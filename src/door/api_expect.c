@@ -129,6 +129,10 @@ add_rules(PlnDataset *dataset, List *names, List *conditions, PlnAction action)
 		PlnExpectationRow *row = palloc0(sizeof(PlnExpectationRow));
 		ListCell   *old;
 
+		if (((char *) lfirst(lc))[0] == '\0')
+			ereport(ERROR,
+					(errcode(PLN_ERR_BAD_VALUE),
+					 errmsg("an expectation needs a name")));
 		check_condition(dataset, lfirst(lc), lfirst(lc2));
 		foreach(old, rows)
 		{
