@@ -175,7 +175,7 @@ raise_taken(PlnProgram *program, PlnNode *node, const char *detail)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_DUPLICATE_TABLE),
-			 errmsg("relation %s already exists",
+			 errmsg("relation \"%s\" already exists",
 					pln_quote_qualified(node->stored_schema, node->stored_name)),
 			 errdetail("%s", detail),
 			 pln_script_errposition(program->script, node->decl->name->location)));
@@ -200,7 +200,7 @@ refuse_renamed(PlnProgram *program, PlnNode *node)
 			continue;
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("dataset %s was renamed to %s", pln_node_display_name(node),
+				 errmsg("dataset \"%s\" was renamed to %s", pln_node_display_name(node),
 						pln_dataset_display_name(dataset)),
 				 errhint("Use the new name in CREATE OR REPLACE PROCEDURE, or rename the table back."),
 				 pln_script_errposition(program->script, node->decl->name->location)));
@@ -234,7 +234,7 @@ find_dataset(PlnProgram *program, PlnNode *node)
 		if (other != NULL && other->id != program->pipeline->id && !other->dropped)
 			ereport(ERROR,
 					(errcode(PLN_ERR_STATE),
-					 errmsg("dataset %s belongs to pipeline %s", pln_node_display_name(node),
+					 errmsg("dataset \"%s\" belongs to pipeline %s", pln_node_display_name(node),
 							pln_pipeline_display_name(other)),
 					 errhint("A dataset has one pipeline. Drop it there first, or choose another name."),
 					 pln_script_errposition(program->script, node->decl->name->location)));

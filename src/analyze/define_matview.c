@@ -131,6 +131,8 @@ create_matview(PlnProgram *program, PlnNode *node, Query *query)
 														  node->stored_name),
 									  quote_identifier(GetUserNameFromId(program->owner,
 																		 false))));
+	if (node->decl->is_private)
+		pln_revoke_all(node->dataset->relid);
 	node->created = true;
 	pln_source_register_own(node->dataset->relid, false);
 	pln_define_note(program, node, "new", "created, filled by this update");

@@ -237,6 +237,8 @@ create_table(PlnProgram *program, PlnNode *node, Columns *columns)
 	node->dataset->relid = get_relname_relid(node->stored_name,
 											 get_namespace_oid(node->stored_schema, false));
 	PLN_ENSURE(OidIsValid(node->dataset->relid));
+	if (node->decl->is_private)
+		pln_revoke_all(node->dataset->relid);
 	node->dataset->fingerprint = NULL;
 	node->dataset->filled = false;
 	node->created = true;

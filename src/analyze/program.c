@@ -121,6 +121,62 @@ update_statement(PlnProgram *program, PlnNode *node)
 	return psprintf("CALL %s()", pln_quote_qualified(pipeline->schema_name, pipeline->name));
 }
 
+static const char *const stream_options[] = {
+	"skipChangeCommits", "onlyInserts", "startingVersion"
+};
+
+/* Known to the dialect, not built: silence would read other rows than the user asked for. */
+static const char *const unbuilt_stream_options[] = {
+	"startingTimestamp", "ignoreDeletes", "ignoreChanges", "maxFilesPerTrigger",
+	"maxBytesPerTrigger", "maxRowsPerTrigger", "readChangeFeed", "withEventTimeOrder",
+	"failOnDataLoss"
+};
+
+static void
+check_stream_option(PlnScript *script, PlnProperty *option)
+{
+	int			i;
+
+	for (i = 0; i < lengthof(stream_options); i++)
+	{
+		if (pg_strcasecmp(option->key, stream_options[i]) != 0)
+			continue;
+		if (i == 2 && (option->value == NULL || pg_strcasecmp(option->value, "latest") != 0))
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("startingVersion of a stream can only be latest"),
+					 pln_script_errposition(script, option->value_location)));
+		return;
+	}
+	for (i = 0; i < lengthof(unbuilt_stream_options); i++)
+	{
+		if (pg_strcasecmp(option->key, unbuilt_stream_options[i]) == 0)
+			ereport(ERROR,
+					(errcode(PLN_ERR_NOT_BUILT),
+					 errmsg("stream option \"%s\" is not supported yet", option->key),
+					 errhint("Options are skipChangeCommits, onlyInserts and startingVersion = latest."),
+					 pln_script_errposition(script, option->location)));
+	}
+	ereport(ERROR,
+			(errcode(PLN_ERR_BAD_VALUE),
+			 errmsg("unknown stream option \"%s\"", option->key),
+			 errhint("Options are skipChangeCommits, onlyInserts and startingVersion = latest."),
+			 pln_script_errposition(script, option->location)));
+}
+
+static void
+check_stream_options(PlnScript *script, PlnSql *sql)
+{
+	ListCell   *lc;
+	ListCell   *lc2;
+
+	foreach(lc, sql->streams)
+	{
+		foreach(lc2, ((PlnStreamRef *) lfirst(lc))->options)
+			check_stream_option(script, lfirst(lc2));
+	}
+}
+
 static void
 parse_node_query(PlnProgram *program, PlnNode *node)
 {
@@ -130,6 +186,7 @@ parse_node_query(PlnProgram *program, PlnNode *node)
 	if (flow == NULL || flow->query == NULL)
 		return;
 	node->sql = flow->query;
+	check_stream_options(program->script, flow->query);
 	node->raw = pln_sql_parse_query(flow->query);
 }
 

@@ -257,7 +257,7 @@ check_overload(PlnProcedure *procedure)
 		if (candidates->oid != procedure->oid)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_FUNCTION),
-					 errmsg("pipeline %s exists with other parameters",
+					 errmsg("pipeline \"%s\" exists with other parameters",
 							pln_quote_qualified(procedure->schema_name, procedure->name)),
 					 errhint("A pipeline has one signature: DROP PROCEDURE %s first.",
 							 pln_quote_qualified(procedure->schema_name, procedure->name))));
@@ -296,7 +296,7 @@ say_created(PlnProcedure *procedure, int ndatasets, bool replaced, List *plan)
 		return;
 	if (!replaced)
 		ereport(NOTICE,
-				(errmsg("pipeline %s: %d %s, not run yet; start it with  CALL %s(%s);", name,
+				(errmsg("pipeline \"%s\": %d %s, not run yet; start it with  CALL %s(%s);", name,
 						ndatasets, ndatasets == 1 ? "dataset" : "datasets", name,
 						needs_arguments(procedure) ? "..." : "")));
 	else

@@ -86,7 +86,7 @@ check_overrides(PlnProcedure *procedure, char **values)
 		if (values[i] == NULL || defaults[i] == NULL || strcmp(values[i], defaults[i]) != 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_ALLOWED),
-					 errmsg("parameter \"%s\" of pipeline %s may be set only by its owner",
+					 errmsg("parameter \"%s\" of pipeline \"%s\" may be set only by its owner",
 							procedure->arg_names[i],
 							pln_quote_qualified(procedure->schema_name, procedure->name)),
 					 errhint("Leave it out: the run then uses its default.")));
@@ -191,7 +191,7 @@ check_unknown_parameters(PlnProcedure *procedure, Jsonb *given)
 		if (!known)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
-					 errmsg("pipeline %s has no parameter \"%.*s\"",
+					 errmsg("pipeline \"%s\" has no parameter \"%.*s\"",
 							pln_quote_qualified(procedure->schema_name, procedure->name),
 							value.val.string.len, value.val.string.val)));
 	}
@@ -218,7 +218,7 @@ request_for_stored(PlnRequest *request, PlnPipeline *pipeline, const char *param
 	if (!OidIsValid(oid))
 		ereport(ERROR,
 				(errcode(PLN_ERR_UNKNOWN_OBJECT),
-				 errmsg("procedure of pipeline %s does not exist any more",
+				 errmsg("procedure of pipeline \"%s\" does not exist any more",
 						pln_pipeline_display_name(pipeline))));
 	procedure = pln_procedure_load(oid);
 	check_unknown_parameters(procedure, given);
@@ -246,7 +246,7 @@ check_may_run(PlnPipeline *pipeline)
 	if (!OidIsValid(oid) || pg_proc_aclcheck(oid, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_ALLOWED),
-				 errmsg("permission denied for pipeline %s",
+				 errmsg("permission denied for pipeline \"%s\"",
 						pln_pipeline_display_name(pipeline))));
 }
 
@@ -312,7 +312,7 @@ pln_request_for_dataset(PlnRequest *request, Oid relid)
 	if (dataset->state != PLN_DATASET_ACTIVE)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("dataset %s is not active: %s", pln_dataset_display_name(dataset),
+				 errmsg("dataset \"%s\" is not active: %s", pln_dataset_display_name(dataset),
 						dataset->state_reason ? dataset->state_reason : "suspended"),
 				 errhint("Define it again with CREATE OR REFRESH.")));
 	request_for_stored(request, pipeline, pipeline->parameters);

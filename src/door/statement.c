@@ -182,6 +182,10 @@ dataset_relid(PlnScript *script, PlnName *name, PlnDatasetKind kind, bool missin
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("\"%s\" is not a %s of a pipeline", name->name,
 						kind == PLN_MATERIALIZED_VIEW ? "materialized view" : "streaming table"),
+				 dataset != NULL && dataset->kind == PLN_STREAMING_TABLE ?
+				 errhint("REFRESH STREAMING TABLE %s", quote_identifier(name->name)) :
+				 dataset != NULL && dataset->kind == PLN_MATERIALIZED_VIEW ?
+				 errhint("REFRESH MATERIALIZED VIEW %s", quote_identifier(name->name)) : 0,
 				 pln_script_errposition(script, name->location)));
 	return relid;
 }
@@ -286,11 +290,7 @@ static void
 set_option(PlnScript *script, PlnSet *stmt)
 {
 	if (GetConfigOption(stmt->key, true, false) == NULL)
-	{
-		ereport(NOTICE,
-				(errmsg("setting \"%s\" has no meaning here and is ignored", stmt->key)));
-		return;
-	}
+		return;					/* a name for ${key} in what follows, no setting of the server */
 	(void) set_config_option(stmt->key, stmt->value, superuser() ? PGC_SUSET : PGC_USERSET,
 							 PGC_S_SESSION, GUC_ACTION_LOCAL, true, 0, false);
 }

@@ -103,7 +103,7 @@ create_table(Relation dataset)
 	appendStringInfoChar(&sql, ')');
 	(void) pln_spi_user(sql.data);
 	CommandCounterIncrement();
-	(void) pln_spi_user(psprintf("REVOKE ALL ON %s FROM PUBLIC", qualified));
+	pln_revoke_all(get_relname_relid(name, nsp));
 	(void) pln_spi_user(psprintf("COMMENT ON TABLE %s IS %s", qualified,
 								 pln_quote_literal(psprintf("rows that expectations of %s rejected",
 															RelationGetRelationName(dataset)))));

@@ -32,6 +32,7 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
+#include "base/debug_point.h"
 #include "base/errors.h"
 #include "files/decode.h"
 #include "files/files.h"
@@ -499,6 +500,7 @@ open_next_file(PlnFileReader *r)
 		r->in = pln_input_open(r->info, r->options);
 		if (r->in == NULL)
 			continue;
+		pln_debug_point("file opened");
 		memset(&r->json, 0, sizeof(PlnJsonReader));
 		r->csv_map = NULL;
 		if (r->schema->format == PLN_FORMAT_CSV)

@@ -78,13 +78,22 @@ append_prepare(PlnFlowContext *cxt)
 	if (reasons != NIL)
 	{
 		PlnReason  *reason = linitial(reasons);
+		char	   *text = pstrdup(reason->text);
+		char	   *remedy = strstr(text, ":  SELECT ");
 
+		/* what the owner of the source can type is the hint */
+		if (remedy != NULL)
+		{
+			*remedy = '\0';
+			remedy += 3;
+		}
 		ereport(ERROR,
 				(errcode(strcmp(reason->code, "CAPTURE_NOT_ALLOWED") == 0 ?
 						 PLN_ERR_NOT_ALLOWED : PLN_ERR_NOT_BUILT),
-				 errmsg("streaming table %s cannot read its source as a stream",
+				 errmsg("streaming table \"%s\" cannot read its source as a stream",
 						pln_dataset_display_name(cxt->dataset)),
-				 errdetail("%s", reason->text)));
+				 errdetail("%s", text),
+				 remedy ? errhint("%s", remedy) : 0));
 	}
 	return created;
 }
@@ -146,7 +155,7 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 	if (changes->kind == PLN_CHANGE_GENERAL)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("source %s of streaming table %s is not append-only: %s", source,
+				 errmsg("source %s of streaming table \"%s\" is not append-only: %s", source,
 						pln_dataset_display_name(cxt->dataset),
 						changes->offence ? changes->offence : "rows were updated or deleted"),
 				 errdetail("A stream reads each row once and cannot take back rows; nothing was read."),
@@ -155,7 +164,7 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 						 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 	ereport(ERROR,
 			(errcode(PLN_ERR_STATE),
-			 errmsg("streaming table %s lost its place in source %s",
+			 errmsg("streaming table \"%s\" lost its place in source %s",
 					pln_dataset_display_name(cxt->dataset), source),
 			 errdetail("%s", reason && reason->text ? reason->text : "Everything changed."),
 			 errhint("CALL pipeline.refresh(%s, full_refresh => true);",
@@ -419,6 +428,7 @@ append_run(PlnFlowContext *cxt)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		reset_for_full_refresh(cxt);
 		PopActiveSnapshot();
+		cxt->outcome->refresh_type = "FULL_RECOMPUTE";
 		cxt->outcome->refresh_reason = "full refresh";
 	}
 	if (!OidIsValid(cxt->flow->view))
@@ -517,7 +527,7 @@ mark_replayed(Oid quarantine, ItemPointer tid)
 	if (pln_spi_user(sql) != 1)
 		ereport(ERROR,
 				(errcode(PLN_ERR_RETRY),
-				 errmsg("a row of %s was changed while it was replayed",
+				 errmsg("a row of \"%s\" was changed while it was replayed",
 						pln_relation_name(quarantine)),
 				 errhint("Try again.")));
 }

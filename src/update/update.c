@@ -32,6 +32,7 @@
 #include "catalog/event_log.h"
 #include "flow/flow.h"
 #include "source/file_ledger.h"
+#include "source/source.h"
 #include "update/attempt.h"
 #include "update/report.h"
 #include "update/select.h"
@@ -508,6 +509,42 @@ fail_definition(Runner *runner, ErrorData *error)
 }
 
 static void
+trim_step(void *arg)
+{
+	Runner	   *runner = arg;
+	List	   *relids = NIL;
+	ListCell   *lc;
+	int			i;
+
+	for (i = 0; i < runner->program->nnodes; i++)
+		relids = list_concat_unique_oid(relids, runner->program->nodes[i]->input_relids);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	foreach(lc, relids)
+		pln_source_trim(lfirst_oid(lc));
+	pln_event_log_trim(runner->pipeline->id);
+	PopActiveSnapshot();
+}
+
+/*
+ * Drop what every reader has passed, in a transaction of its own (correctness C3).  An update
+ * is not failed by its clean-up: what is left now goes with the next one.
+ */
+static void
+trim(Runner *runner)
+{
+	ErrorData  *error;
+
+	if (!runner->request->nonatomic || runner->tally.worked == 0)
+		return;
+	error = pln_attempt(trim_step, runner, runner->context);
+	if (error != NULL)
+		ereport(LOG,
+				(errmsg("clean-up after an update of pipeline \"%s\" failed: %s",
+						pln_pipeline_display_name(runner->pipeline), error->message)));
+	end_step(runner);
+}
+
+static void
 run_update(Runner *runner)
 {
 	PlnRequest *request = runner->request;
@@ -540,11 +577,12 @@ run_update(Runner *runner)
 	finish(runner, runner->cancel ? "CANCELED" : runner->tally.failed > 0 ? "FAILED" : "COMPLETED",
 		   runner->tally.first_failure ? runner->tally.first_failure->message : NULL);
 	pln_report_end(runner->update, runner->pipeline, &runner->tally, ms);
+	if (runner->cancel == NULL)
+		trim(runner);
 	if (runner->cancel != NULL)
 		ReThrowError(runner->cancel);
 	if (runner->tally.failed > 0)
 		pln_report_raise(runner->update, runner->pipeline, &runner->tally);
-	pln_event_log_trim(runner->pipeline->id);
 }
 
 /* False: busy, and the request is to be skipped. */
@@ -559,7 +597,7 @@ take_pipeline(PlnRequest *request)
 		if (*(int64 *) lfirst(lc) == request->pipeline->id)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BUSY),
-					 errmsg("pipeline %s is being updated by this session already",
+					 errmsg("pipeline \"%s\" is being updated by this session already",
 							pln_pipeline_display_name(request->pipeline))));
 	}
 	if (pln_lock_pipeline(request->pipeline->id, request->nonatomic, wait))
@@ -572,13 +610,13 @@ take_pipeline(PlnRequest *request)
 				  "Update was skipped: another update of this pipeline is running.",
 				  "{\"action\": \"START\", \"skipped\": true}", NULL);
 		ereport(NOTICE,
-				(errmsg("pipeline %s: another update is running, this one is skipped",
+				(errmsg("pipeline \"%s\": another update is running, this one is skipped",
 						pln_pipeline_display_name(request->pipeline))));
 		return false;
 	}
 	ereport(ERROR,
 			(errcode(PLN_ERR_BUSY),
-			 errmsg("an update of pipeline %s is running already",
+			 errmsg("an update of pipeline \"%s\" is running already",
 					pln_pipeline_display_name(request->pipeline)),
 			 errhint("Wait for it, or SET pipeline.on_busy = wait;")));
 	return false;				/* keep compiler quiet */

@@ -315,8 +315,7 @@ put_batched(PlnTableWriter *writer, TupleTableSlot *slot)
 	Size		size;
 
 	if (writer->nslots == writer->allocated)
-		writer->slots[writer->allocated++] = MakeSingleTupleTableSlot(RelationGetDescr(writer->rel),
-																	  table_slot_callbacks(writer->rel));
+		writer->slots[writer->allocated++] = MakeSingleTupleTableSlot(RelationGetDescr(writer->rel), &TTSOpsHeapTuple);
 	own = writer->slots[writer->nslots++];
 	ExecCopySlot(own, slot);
 	check_row(writer, writer->target, own);
