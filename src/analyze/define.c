@@ -202,7 +202,8 @@ refuse_renamed(PlnProgram *program, PlnNode *node)
 				(errcode(PLN_ERR_STATE),
 				 errmsg("dataset \"%s\" was renamed to %s", pln_node_display_name(node),
 						pln_dataset_display_name(dataset)),
-				 errhint("Use the new name in CREATE OR REPLACE PROCEDURE, or rename the table back."),
+				 errhint("Use the new name in CREATE OR REPLACE PROCEDURE, or rename the table "
+						 "back."),
 				 pln_script_errposition(program->script, node->decl->name->location)));
 	}
 }
@@ -236,7 +237,8 @@ find_dataset(PlnProgram *program, PlnNode *node)
 					(errcode(PLN_ERR_STATE),
 					 errmsg("dataset \"%s\" belongs to pipeline %s", pln_node_display_name(node),
 							pln_pipeline_display_name(other)),
-					 errhint("A dataset has one pipeline. Drop it there first, or choose another name."),
+					 errhint("A dataset has one pipeline. Drop it there first, or choose another "
+							 "name."),
 					 pln_script_errposition(program->script, node->decl->name->location)));
 		if (dataset->kind != node->decl->dataset_kind)
 			raise_taken(program, node, psprintf("It is a %s of this pipeline.",

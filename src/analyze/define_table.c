@@ -153,7 +153,8 @@ add_query_columns(PlnProgram *program, PlnNode *node, Query *query, Columns *col
 		if (column == NULL && declared)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("query column \"%s\" is not in the column list of streaming table \"%s\"",
+					 errmsg("query column \"%s\" is not in the column list of streaming table "
+							 "\"%s\"",
 							te->resname, node->name),
 					 errhint("Add it to the list, or leave the list out."),
 					 pln_script_errposition(program->script, node->sql->location)));

@@ -154,7 +154,8 @@ check_stream_option(PlnScript *script, PlnProperty *option)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
 					 errmsg("stream option \"%s\" is not supported yet", option->key),
-					 errhint("Options are skipChangeCommits, onlyInserts and startingVersion = latest."),
+					 errhint("Options are skipChangeCommits, onlyInserts and "
+							 "startingVersion = latest."),
 					 pln_script_errposition(script, option->location)));
 	}
 	ereport(ERROR,

@@ -311,7 +311,8 @@ with_checks(PlnNode *view, Node *query)
 	select->fromClause = list_make1(from);
 	select->whereClause = (Node *)
 		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
-					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1), text_array(rules),
+					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1),
+					 		text_array(rules),
 											text_array(actions)),
 								 conditions),
 					 COERCE_EXPLICIT_CALL, -1);
@@ -358,7 +359,8 @@ refuse_view_stream(ResolveContext *cxt, RangeVar *relation)
 				(errcode(PLN_ERR_NOT_BUILT),
 				 errmsg("\"%s\" cannot be read as a stream", relation->relname),
 				 errdetail("It is a %s.", kind == RELKIND_VIEW ? "view" : "foreign table"),
-				 errhint("Read its tables with STREAM, or make it a temporary view of the pipeline."),
+				 errhint("Read its tables with STREAM, or make it a temporary view of the "
+						 "pipeline."),
 				 pln_sql_errposition(cxt->node->sql, relation->location)));
 }
 

@@ -411,11 +411,29 @@ pln_sql_parse_query(PlnSql *sql)
 	return stmt;
 }
 
+/*
+ * Parse an expression: first without the parentheses around it, so that it cannot close
+ * them, "a) OR (b", then with them.
+ */
+static List *
+parse_inside(PlnSql *sql)
+{
+	char	   *open = strchr(sql->text, '(');
+	char	   *close = strrchr(sql->text, ')');
+
+	PLN_ENSURE(open != NULL && close > open);
+	*open = *close = ' ';
+	(void) parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+	*open = '(';
+	*close = ')';
+	return parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+}
+
 Node *
 pln_sql_parse_expr(PlnSql *sql)
 {
 	/* the text has parentheses around it: whatever parses is one expression */
-	List	   *raw = parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+	List	   *raw = parse_inside(sql);
 	SelectStmt *select = castNode(SelectStmt, linitial_node(RawStmt, raw)->stmt);
 	Node	   *wrapped;
 

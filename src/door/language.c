@@ -71,7 +71,8 @@ load_arguments(HeapTuple tuple, PlnProcedure *procedure)
 		if (get_typtype(types[i]) == TYPTYPE_PSEUDO)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-					 errmsg("parameter \"%s\" of the pipeline must have a definite type", names[i])));
+					 errmsg("parameter \"%s\" of the pipeline must have a definite type",
+					 		names[i])));
 	}
 }
 

@@ -176,7 +176,17 @@ check_unknown_parameters(PlnProcedure *procedure, Jsonb *given)
 	JsonbIterator *it = JsonbIteratorInit(&given->root);
 	JsonbValue	value;
 	JsonbIteratorToken token;
+	StringInfoData names;
+	int			n;
 
+	if (!JB_ROOT_IS_OBJECT(given))
+		ereport(ERROR,
+				(errcode(PLN_ERR_BAD_VALUE),
+				 errmsg("parameters must be a JSON object"),
+				 errhint("'{\"name\": \"value\"}'")));
+	initStringInfo(&names);
+	for (n = 0; n < procedure->nargs; n++)
+		appendStringInfo(&names, "%s%s", n > 0 ? ", " : "", procedure->arg_names[n]);
 	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
 	{
 		int			i;
@@ -193,7 +203,9 @@ check_unknown_parameters(PlnProcedure *procedure, Jsonb *given)
 					(errcode(PLN_ERR_BAD_VALUE),
 					 errmsg("pipeline \"%s\" has no parameter \"%.*s\"",
 							pln_quote_qualified(procedure->schema_name, procedure->name),
-							value.val.string.len, value.val.string.val)));
+							value.val.string.len, value.val.string.val),
+					 names.len > 0 ? errhint("Its parameters are %s.", names.data) :
+					 errhint("It has none.")));
 	}
 }
 

@@ -92,7 +92,8 @@ append_options(StringInfo sql, List *options)
 		if (option->defnamespace == NULL)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
-					 errmsg("storage option \"%s\" together with pipeline options", option->defname),
+					 errmsg("storage option \"%s\" together with pipeline options",
+					 		option->defname),
 					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...)",
 							 option->defname)));
 		if (strcmp(option->defname, "refresh_policy") == 0)

@@ -164,7 +164,8 @@ check_forbidden(ParseState *pstate, const char *name, Node *expr)
 			(errcode(code),
 			 errmsg("expectation \"%s\" uses %s", name, what),
 			 errdetail("A condition is about one row."),
-			 errhint("Check the whole in a materialized view that has an expectation with FAIL UPDATE."),
+			 errhint("Check the whole in a materialized view that has an expectation with FAIL "
+					 "UPDATE."),
 			 parser_errposition(pstate, exprLocation(found))));
 }
 

@@ -107,11 +107,10 @@ truncate_target(PlnFlowContext *cxt)
 	List	   *relids = find_all_inheritors(cxt->dataset->relid, AccessExclusiveLock, NULL);
 	List	   *rels = NIL;
 	ListCell   *lc;
-	int			nest_level = NewGUCNestLevel();
+	PlnSecContext sec;
 
 	/* the guard on the table lets its owner through, and capture tells the readers */
-	(void) set_config_option("pipeline.allow_dml", "on", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	pln_enter_settings(&sec, list_make1("pipeline.allow_dml=on"));
 	foreach(lc, relids)
 	{
 		if (lfirst_oid(lc) != cxt->dataset->relid)
@@ -120,7 +119,7 @@ truncate_target(PlnFlowContext *cxt)
 			rels = lappend(rels, rel);
 	}
 	ExecuteTruncateGuts(rels, relids, NIL, DROP_RESTRICT, true);
-	AtEOXact_GUC(false, nest_level);
+	pln_leave(&sec);
 	foreach(lc, rels)
 		table_close((Relation) lfirst(lc), NoLock);
 	CommandCounterIncrement();
@@ -158,7 +157,8 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 				 errmsg("source %s of streaming table \"%s\" is not append-only: %s", source,
 						pln_dataset_display_name(cxt->dataset),
 						changes->offence ? changes->offence : "rows were updated or deleted"),
-				 errdetail("A stream reads each row once and cannot take back rows; nothing was read."),
+				 errdetail("A stream reads each row once and cannot take back rows; nothing was "
+						 "read."),
 				 errhint("Read it WITH (skipChangeCommits), or start over: "
 						 "CALL pipeline.refresh(%s, full_refresh => true);",
 						 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));

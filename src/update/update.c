@@ -14,6 +14,8 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "portability/instr_time.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -29,6 +31,7 @@
 #include "base/lock.h"
 #include "base/secctx.h"
 #include "base/spi.h"
+#include "base/version.h"
 #include "catalog/event_log.h"
 #include "flow/flow.h"
 #include "source/file_ledger.h"
@@ -622,6 +625,45 @@ take_pipeline(PlnRequest *request)
 	return false;				/* keep compiler quiet */
 }
 
+static bool
+same_text(const char *a, const char *b)
+{
+	return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+static bool
+same_json(const char *a, const char *b)
+{
+	return DatumGetBool(DirectFunctionCall2(jsonb_eq,
+											DirectFunctionCall1(jsonb_in, CStringGetDatum(a)),
+											DirectFunctionCall1(jsonb_in, CStringGetDatum(b))));
+}
+
+/* Written only when something of it changed: a run that does nothing leaves the row alone. */
+static void
+save_changed(PlnPipeline *pipeline)
+{
+	PlnPipeline *stored = pln_pipeline_get(pipeline->id);
+	ListCell   *lc;
+	ListCell   *lc2;
+	bool		same;
+
+	same = stored != NULL && stored->owner == pipeline->owner &&
+		stored->standalone == pipeline->standalone && stored->dropped == pipeline->dropped &&
+		same_text(stored->source, pipeline->source) &&
+		same_text(stored->schema_name, pipeline->schema_name) &&
+		same_text(stored->name, pipeline->name) &&
+		list_length(stored->settings) == list_length(pipeline->settings) &&
+		same_json(stored->parameters, pipeline->parameters);
+	if (same)
+	{
+		forboth(lc, stored->settings, lc2, pipeline->settings)
+			same &= strcmp(lfirst(lc), lfirst(lc2)) == 0;
+	}
+	if (!same)
+		pln_pipeline_save(pipeline);
+}
+
 void
 pln_update_run(PlnRequest *request)
 {
@@ -632,9 +674,13 @@ pln_update_run(PlnRequest *request)
 	int64	   *id;
 
 	last_failure = NULL;
-	pln_pipeline_save(request->pipeline);
+	PreventCommandIfReadOnly("a pipeline update");
+	pln_check_version();
+	if (request->pipeline->id == 0)
+		pln_pipeline_save(request->pipeline);
 	if (!take_pipeline(request))
 		return;
+	save_changed(request->pipeline);
 	old = MemoryContextSwitchTo(AllocSetContextCreate(parent, "pipeline update",
 													  ALLOCSET_DEFAULT_SIZES));
 	runner = palloc0(sizeof(Runner));
