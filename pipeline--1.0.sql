@@ -499,6 +499,13 @@ AS 'MODULE_PATHNAME', 'pipeline_try_cast';
 COMMENT ON FUNCTION pipeline.try_cast(text, anyelement) IS
 	'the text as a value of the type of the second argument, null when it is not one';
 
+CREATE FUNCTION pipeline.try_cast(value "any", as_type anyelement)
+RETURNS anyelement
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'pipeline_try_cast';
+COMMENT ON FUNCTION pipeline.try_cast("any", anyelement) IS
+	'the value in the type of the second argument, null when it does not fit; a number becomes an integer without its fraction';
+
 CREATE FUNCTION pipeline.to_timestamp(value text)
 RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -833,7 +840,7 @@ COMMENT ON VIEW pipeline.progress IS 'updates that are running now';
 CREATE VIEW pipeline.quality WITH (security_barrier) AS
 SELECT o.recorded_at AS ended_at, o.update_id, coalesce(q.dataset, d.dataset, o.dataset_name) AS dataset,
 	q.name AS expectation, q.action, q.passed, q.failed,
-	CASE WHEN q.action IN ('DROP', 'QUARANTINE') THEN q.failed ELSE 0 END AS dropped,
+	CASE WHEN q.action = 'DROP' THEN q.failed ELSE 0 END AS dropped,
 	pg_catalog.round(q.passed::numeric / nullif(q.passed + q.failed, 0), 6) AS pass_rate
 FROM pipeline_internal.update_datasets o
 CROSS JOIN LATERAL pg_catalog.jsonb_to_recordset(o.quality)
@@ -849,7 +856,7 @@ COMMENT ON VIEW pipeline.quality IS
 CREATE VIEW pipeline.problems WITH (security_barrier) AS
 -- datasets whose last update failed
 SELECT d.dataset AS object, o.recorded_at AS since, o.sqlstate,
-	CASE WHEN d.is_owner THEN pg_catalog.concat_ws(' ', o.message, o.detail)
+	CASE WHEN d.is_owner THEN pg_catalog.concat_ws('. ', o.message, o.detail)
 		ELSE 'update failed' END AS message,
 	CASE WHEN d.is_owner AND o.hint IS NOT NULL THEN o.hint
 		WHEN d.standalone THEN pg_catalog.format('CALL pipeline.refresh(%L);', d.dataset)
@@ -973,6 +980,8 @@ COMMENT ON EVENT TRIGGER pipeline_ddl_command_end IS
 -- ---------------------------------------------------------------------------
 
 GRANT USAGE ON SCHEMA pipeline TO PUBLIC;
+-- Owners look up their private tables there; the schema itself gives no right on any table.
+GRANT USAGE ON SCHEMA pipeline_data TO PUBLIC;
 GRANT SELECT ON ALL TABLES IN SCHEMA pipeline TO PUBLIC;
 -- Functions of pipeline_internal: the schema gives no USAGE, and they give no EXECUTE.
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA pipeline_internal FROM PUBLIC;

@@ -18,7 +18,7 @@ WHERE p.pronamespace IN ('pipeline'::regnamespace, 'pipeline_internal'::regnames
 
 -- nothing private is granted to PUBLIC
 SELECT n.nspname FROM pg_namespace n, aclexplode(n.nspacl) a
-WHERE n.nspname IN ('pipeline_internal', 'pipeline_data') AND a.grantee = 0;
+WHERE n.nspname = 'pipeline_internal' AND a.grantee = 0;
 SELECT c.oid::regclass FROM pg_class c, aclexplode(c.relacl) a
 WHERE c.relnamespace IN ('pipeline_internal'::regnamespace, 'pipeline_data'::regnamespace)
 	AND a.grantee = 0;

@@ -70,6 +70,7 @@ create_view(PlnProgram *program, PlnNode *node, Query *query)
 	ObjectAddressSet(table, RelationRelationId, node->dataset->relid);
 	recordDependencyOn(&view, &table, DEPENDENCY_AUTO);
 	pln_leave(&ctx);
+	pln_revoke_all(view.objectId);
 	return view.objectId;
 }
 

@@ -5,6 +5,8 @@
 #ifndef PIPELINE_ANALYZE_DEFINE_INTERNAL_H
 #define PIPELINE_ANALYZE_DEFINE_INTERNAL_H
 
+#include "access/tupdesc.h"
+
 #include "analyze/program.h"
 
 /* define_table.c: the relation behind a streaming table; returns query coerced to its columns. */

@@ -63,8 +63,10 @@ apply_column_list(PlnProgram *program, PlnNode *node, Query *query)
 		if (def->not_null || def->is_identity || def->generated || def->default_expr)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
-					 errmsg("a materialized view has no NOT NULL, identity, generated or default columns"),
-					 errhint("For NOT NULL write CONSTRAINT c EXPECT (%s IS NOT NULL) ON VIOLATION FAIL UPDATE.",
+					 errmsg("a materialized view has no NOT NULL, identity, generated or default "
+							 "columns"),
+					 errhint("For NOT NULL write CONSTRAINT c EXPECT (%s IS NOT NULL) ON "
+							 "VIOLATION FAIL UPDATE.",
 							 quote_identifier(def->name)),
 					 pln_script_errposition(program->script, def->location)));
 		names[i] = def->name;
@@ -131,6 +133,8 @@ create_matview(PlnProgram *program, PlnNode *node, Query *query)
 														  node->stored_name),
 									  quote_identifier(GetUserNameFromId(program->owner,
 																		 false))));
+	if (node->decl->is_private)
+		pln_revoke_all(node->dataset->relid);
 	node->created = true;
 	pln_source_register_own(node->dataset->relid, false);
 	pln_define_note(program, node, "new", "created, filled by this update");

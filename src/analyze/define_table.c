@@ -153,7 +153,8 @@ add_query_columns(PlnProgram *program, PlnNode *node, Query *query, Columns *col
 		if (column == NULL && declared)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
-					 errmsg("query column \"%s\" is not in the column list of streaming table \"%s\"",
+					 errmsg("query column \"%s\" is not in the column list of streaming table "
+							 "\"%s\"",
 							te->resname, node->name),
 					 errhint("Add it to the list, or leave the list out."),
 					 pln_script_errposition(program->script, node->sql->location)));
@@ -237,6 +238,8 @@ create_table(PlnProgram *program, PlnNode *node, Columns *columns)
 	node->dataset->relid = get_relname_relid(node->stored_name,
 											 get_namespace_oid(node->stored_schema, false));
 	PLN_ENSURE(OidIsValid(node->dataset->relid));
+	if (node->decl->is_private)
+		pln_revoke_all(node->dataset->relid);
 	node->dataset->fingerprint = NULL;
 	node->dataset->filled = false;
 	node->created = true;

@@ -19,7 +19,7 @@ typedef struct PlnNode
 	char	   *name;
 	char	   *stored_schema;	/* the same, or pipeline_data for PRIVATE tables */
 	char	   *stored_name;
-	RawStmt    *raw;			/* its query as parsed, names unresolved; NULL for an empty target */
+	RawStmt    *raw;			/* its query, names unresolved; NULL for an empty target */
 	PlnSql	   *sql;			/* where raw came from */
 	List	   *inputs;			/* node indexes it reads, temporary views included */
 	bool		streaming;		/* temporary views: reads a stream */

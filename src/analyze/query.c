@@ -342,7 +342,8 @@ from_streams(StreamCheck *check, Query *query, Node *item, List *outer)
 			(join->jointype == JOIN_RIGHT && left > 0) ||
 			(join->jointype == JOIN_FULL && left + right > 0))
 			refuse_stream(check,
-						  "a stream stands on a side of an outer join that can be filled with nulls",
+						  "a stream stands on a side of an outer join that can be filled with "
+								 "nulls",
 				   "Put the stream on the preserved side, or use a materialized view.", -1);
 		return left + right;
 	}

@@ -5,12 +5,14 @@
 #ifndef PIPELINE_ANALYZE_QUERY_H
 #define PIPELINE_ANALYZE_QUERY_H
 
+#include "access/tupdesc.h"
+
 #include "dialect/parse.h"
 
 /*
  * Analyse a resolved raw query in the current user and settings.  Columns of _metadata of file
- * sources are usable and not part of "*" (dialect-reference §6.5).  Raises the server's errors at the user's
- * text, and 0A000 for data-modifying WITH, FOR UPDATE, temporary relations.
+ * sources are usable and not part of "*" (dialect-reference §6.5).  Raises the server's errors
+ * at the user's text, and 0A000 for data-modifying WITH, FOR UPDATE, temporary relations.
  */
 extern Query *pln_analyze_query(PlnScript *script, PlnSql *sql, RawStmt *raw);
 

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "catalog/namespace.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
@@ -16,6 +17,7 @@
 #include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
+#include "utils/lsyscache.h"
 
 #include "analyze/query.h"
 #include "analyze/resolve.h"
@@ -309,7 +311,8 @@ with_checks(PlnNode *view, Node *query)
 	select->fromClause = list_make1(from);
 	select->whereClause = (Node *)
 		makeFuncCall(list_make2(makeString("pipeline"), makeString("check_row")),
-					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1), text_array(rules),
+					 list_concat(list_make3(text_constant(pln_node_display_name(view), -1),
+					 		text_array(rules),
 											text_array(actions)),
 								 conditions),
 					 COERCE_EXPLICIT_CALL, -1);
@@ -342,6 +345,23 @@ inline_view(ResolveContext *cxt, PlnNode *view, RangeVar *relation, bool wants_s
 	subselect->subquery = with_checks(view, subselect->subquery);
 	subselect->alias = relation->alias ? relation->alias : makeAlias(relation->relname, NIL);
 	return (Node *) subselect;
+}
+
+/* The mark that STREAM leaves cannot stand on a view. */
+static void
+refuse_view_stream(ResolveContext *cxt, RangeVar *relation)
+{
+	Oid			relid = RangeVarGetRelid(relation, NoLock, true);
+	char		kind = OidIsValid(relid) ? get_rel_relkind(relid) : '\0';
+
+	if (kind == RELKIND_VIEW || kind == RELKIND_FOREIGN_TABLE)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_BUILT),
+				 errmsg("\"%s\" cannot be read as a stream", relation->relname),
+				 errdetail("It is a %s.", kind == RELKIND_VIEW ? "view" : "foreign table"),
+				 errhint("Read its tables with STREAM, or make it a temporary view of the "
+						 "pipeline."),
+				 pln_sql_errposition(cxt->node->sql, relation->location)));
 }
 
 /* CREATE PROCEDURE comes before its tables in many a deployment script (B12). */
@@ -381,6 +401,8 @@ resolve_relation(ResolveContext *cxt, RangeVar *relation, bool streaming, Node *
 		cxt->node->streaming = true;
 	if (found == NULL)
 	{
+		if (cxt->rewrite && streaming)
+			refuse_view_stream(cxt, relation);
 		if (cxt->rewrite && cxt->program->missing_ok)
 			note_missing(cxt, relation);
 		return item;

@@ -61,12 +61,14 @@ pln_guc_init(void)
 							 NULL, &pln_guc_allow_dml, false,
 							 PGC_USERSET, 0, NULL, NULL, NULL);
 	DefineCustomStringVariable("pipeline.allowed_locations",
-							   "Prefixes of the places that read_files may read, separated by commas.",
+							   "Prefixes of the places that read_files may read, separated by "
+									 "commas.",
 							   "Members of pg_read_server_files may read every local path.",
 							   &pln_guc_allowed_locations, "",
 							   PGC_SUSET, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("pipeline.source_lock_timeout",
-							"How long one try waits for the lock that starting capture on a source needs.",
+							"How long one try waits for the lock that starting capture on a "
+									 "source needs.",
 							NULL, &pln_guc_source_lock_timeout, 1000, 1, 600000,
 							PGC_USERSET, GUC_UNIT_MS, NULL, NULL, NULL);
 	DefineCustomIntVariable("pipeline.event_retention",
@@ -74,7 +76,8 @@ pln_guc_init(void)
 							NULL, &pln_guc_event_retention, 0, 0, INT_MAX,
 							PGC_SUSET, GUC_UNIT_MIN, NULL, NULL, NULL);
 	DefineCustomStringVariable("pipeline.debug_point",
-							   "For tests: name=error, name=wait or name=kill at a named point of an update.",
+							   "For tests: name=error, name=wait or name=kill at a named point of "
+									 "an update.",
 							   NULL, &pln_guc_debug_point, "",
 							   PGC_SUSET, GUC_NO_SHOW_ALL | GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	MarkGUCPrefixReserved("pipeline");

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/xact.h"
 #include "catalog/namespace.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -11,6 +12,7 @@
 
 #include "base/errors.h"
 #include "base/ident.h"
+#include "base/spi.h"
 
 char *
 pln_quote_qualified(const char *schema, const char *name)
@@ -57,4 +59,26 @@ pln_choose_name(const char *base, const char *suffix, Oid namespace_id)
 		if (!OidIsValid(get_relname_relid(name, namespace_id)))
 			return pstrdup(name);
 	}
+}
+
+void
+pln_revoke_all(Oid relid)
+{
+	PlnArgs		args;
+	PlnRows    *rows;
+	uint64		i;
+
+	pln_args_init(&args);
+	pln_args_oid(&args, relid);
+	rows = pln_spi_run_args(
+		"SELECT DISTINCT CASE WHEN a.grantee = 0 THEN 'PUBLIC' "
+		"ELSE quote_ident(pg_get_userbyid(a.grantee)) END AS grantee "
+		"FROM pg_class c, aclexplode(c.relacl) a WHERE c.oid = $1 AND a.grantee <> c.relowner",
+		&args);
+	for (i = 0; i < rows->n; i++)
+		(void) pln_spi_run_once(psprintf("REVOKE ALL ON %s FROM %s CASCADE",
+										 pln_relation_name(relid),
+										 pln_row_text(rows, i, "grantee")),
+								0, NULL, NULL, NULL);
+	CommandCounterIncrement();
 }

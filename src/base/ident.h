@@ -14,4 +14,7 @@ extern char *pln_quote_literal(const char *text);	/* 'text' with quotes */
 /* prefix_name[_suffix], clipped to 63 bytes at a character boundary, unique in the schema */
 extern char *pln_choose_name(const char *base, const char *suffix, Oid namespace_id);
 
+/* Take every grant on the relation away, also those of ALTER DEFAULT PRIVILEGES. */
+extern void pln_revoke_all(Oid relid);
+
 #endif							/* PIPELINE_BASE_IDENT_H */

@@ -35,8 +35,10 @@ extern PlnRows *pln_spi_run_once(const char *sql, int nargs, const Oid *argtypes
 								 const Datum *values, const bool *nulls);
 
 extern Datum pln_row_datum(PlnRows *rows, uint64 row, const char *column, bool *isnull);
-extern char *pln_row_text(PlnRows *rows, uint64 row, const char *column);	/* NULL for null; any type by its output function */
-extern int64 pln_row_int8(PlnRows *rows, uint64 row, const char *column);	/* int2/4/8; 0 for null */
+/* NULL for null; any type by its output function */
+extern char *pln_row_text(PlnRows *rows, uint64 row, const char *column);
+/* int2/4/8; 0 for null */
+extern int64 pln_row_int8(PlnRows *rows, uint64 row, const char *column);
 extern Oid	pln_row_oid(PlnRows *rows, uint64 row, const char *column);		/* oid and reg types */
 extern bool pln_row_bool(PlnRows *rows, uint64 row, const char *column);	/* false for null */
 extern bool pln_row_isnull(PlnRows *rows, uint64 row, const char *column);
@@ -72,8 +74,9 @@ extern PlnRows *pln_spi_run_args(const char *sql, PlnArgs *args);
 extern uint64 pln_spi_user(const char *sql);
 
 /*
- * Transactions of a non-atomic CALL or DO.  Begin connects; commit ends the transaction and starts the
- * next one (not inside a subtransaction; snapshots and locks are gone afterwards); end disconnects.
+ * Transactions of a non-atomic CALL or DO.  Begin connects; commit ends the transaction and
+ * starts the next one (not inside a subtransaction; snapshots and locks are gone afterwards);
+ * end disconnects.
  */
 extern void pln_spi_begin_nonatomic(void);
 extern void pln_spi_commit(void);

@@ -249,6 +249,11 @@ replaced_table(PlnParser *ps)
 	if (ps->n <= 4 || !is(ps->tok, ps->n, 0, "create") || !is(ps->tok, ps->n, 1, "or") ||
 		!is(ps->tok, ps->n, 2, "replace") || !is(ps->tok, ps->n, 3, "table"))
 		return NULL;
+	if (is(ps->tok, ps->n, 4, "if") && is(ps->tok, ps->n, 5, "not"))
+		ereport(ERROR,
+				(errcode(PLN_ERR_SYNTAX),
+				 errmsg("IF NOT EXISTS cannot be combined with OR REPLACE"),
+				 pln_script_errposition(ps->script, ps->tok[4].location)));
 	end = skip_name(ps->tok, ps->n, i);
 	for (; i < end && i < ps->n; i += 2)
 	{
@@ -406,11 +411,29 @@ pln_sql_parse_query(PlnSql *sql)
 	return stmt;
 }
 
+/*
+ * Parse an expression: first without the parentheses around it, so that it cannot close
+ * them, "a) OR (b", then with them.
+ */
+static List *
+parse_inside(PlnSql *sql)
+{
+	char	   *open = strchr(sql->text, '(');
+	char	   *close = strrchr(sql->text, ')');
+
+	PLN_ENSURE(open != NULL && close > open);
+	*open = *close = ' ';
+	(void) parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+	*open = '(';
+	*close = ')';
+	return parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+}
+
 Node *
 pln_sql_parse_expr(PlnSql *sql)
 {
 	/* the text has parentheses around it: whatever parses is one expression */
-	List	   *raw = parse_raw(sql, RAW_PARSE_PLPGSQL_EXPR);
+	List	   *raw = parse_inside(sql);
 	SelectStmt *select = castNode(SelectStmt, linitial_node(RawStmt, raw)->stmt);
 	Node	   *wrapped;
 

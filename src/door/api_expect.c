@@ -129,6 +129,10 @@ add_rules(PlnDataset *dataset, List *names, List *conditions, PlnAction action)
 		PlnExpectationRow *row = palloc0(sizeof(PlnExpectationRow));
 		ListCell   *old;
 
+		if (((char *) lfirst(lc))[0] == '\0')
+			ereport(ERROR,
+					(errcode(PLN_ERR_BAD_VALUE),
+					 errmsg("an expectation needs a name")));
 		check_condition(dataset, lfirst(lc), lfirst(lc2));
 		foreach(old, rows)
 		{
@@ -261,14 +265,15 @@ pipeline_drop_expectation(PG_FUNCTION_ARGS)
 		if (strcmp(row->name, name) == 0 && strcmp(row->origin, "source") == 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_STATE),
-					 errmsg("expectation \"%s\" of %s belongs to its definition", name,
+					 errmsg("expectation \"%s\" of \"%s\" belongs to its definition", name,
 							pln_dataset_display_name(dataset)),
-					 errhint("Remove it there, with CREATE OR REFRESH or CREATE OR REPLACE PROCEDURE.")));
+					 errhint("Remove it there, with CREATE OR REFRESH or CREATE OR REPLACE "
+							 "PROCEDURE.")));
 	}
 	if (!pln_expectation_drop(dataset->id, name))
 		ereport(ERROR,
 				(errcode(PLN_ERR_UNKNOWN_OBJECT),
-				 errmsg("dataset %s has no expectation \"%s\"",
+				 errmsg("dataset \"%s\" has no expectation \"%s\"",
 						pln_dataset_display_name(dataset), name)));
 	PG_RETURN_VOID();
 }
@@ -363,7 +368,8 @@ pipeline_replay_quarantine(PG_FUNCTION_ARGS)
 	if (!OidIsValid(dataset->quarantine))
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("dataset %s has no quarantine table", pln_dataset_display_name(dataset)),
+				 errmsg("dataset \"%s\" has no quarantine table",
+				 		pln_dataset_display_name(dataset)),
 				 errhint("Declare an expectation with ON VIOLATION QUARANTINE ROW.")));
 	pln_flow_replay(dataset, condition, &replayed, &still_failing);
 	PG_RETURN_DATUM(pair_result(fcinfo, replayed, still_failing, NULL));

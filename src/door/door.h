@@ -28,8 +28,8 @@ typedef struct PlnProcedure
 extern PlnProcedure *pln_procedure_load(Oid oid);
 extern char **pln_procedure_defaults(PlnProcedure *procedure);
 
-/* Pipeline row, owner and parameters for a run of this procedure with these values. A caller who is not a
- * member of the owning role may not override a value (42501). */
+/* Pipeline row, owner and parameters for a run of this procedure with these values. A caller who
+ * is not a member of the owning role may not override a value (42501). */
 extern void pln_request_for_procedure(PlnRequest *request, PlnProcedure *procedure,
 									  char **values);
 
@@ -40,8 +40,8 @@ extern void pln_request_by_name(PlnRequest *request, const char *name, const cha
 extern void pln_request_for_dataset(PlnRequest *request, Oid relid);
 
 /*
- * Run a step; when it fails in a non-atomic context: undo it, record the failure of an update that was
- * in it, commit, raise.
+ * Run a step; when it fails in a non-atomic context: undo it, record the failure of an update
+ * that was in it, commit, raise.
  */
 extern void pln_door_guard(PlnStep step, void *arg, bool nonatomic);
 

@@ -71,7 +71,8 @@ load_arguments(HeapTuple tuple, PlnProcedure *procedure)
 		if (get_typtype(types[i]) == TYPTYPE_PSEUDO)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_FUNCTION_DEFINITION),
-					 errmsg("parameter \"%s\" of the pipeline must have a definite type", names[i])));
+					 errmsg("parameter \"%s\" of the pipeline must have a definite type",
+					 		names[i])));
 	}
 }
 
@@ -257,7 +258,7 @@ check_overload(PlnProcedure *procedure)
 		if (candidates->oid != procedure->oid)
 			ereport(ERROR,
 					(errcode(ERRCODE_DUPLICATE_FUNCTION),
-					 errmsg("pipeline %s exists with other parameters",
+					 errmsg("pipeline \"%s\" exists with other parameters",
 							pln_quote_qualified(procedure->schema_name, procedure->name)),
 					 errhint("A pipeline has one signature: DROP PROCEDURE %s first.",
 							 pln_quote_qualified(procedure->schema_name, procedure->name))));
@@ -296,7 +297,7 @@ say_created(PlnProcedure *procedure, int ndatasets, bool replaced, List *plan)
 		return;
 	if (!replaced)
 		ereport(NOTICE,
-				(errmsg("pipeline %s: %d %s, not run yet; start it with  CALL %s(%s);", name,
+				(errmsg("pipeline \"%s\": %d %s, not run yet; start it with  CALL %s(%s);", name,
 						ndatasets, ndatasets == 1 ? "dataset" : "datasets", name,
 						needs_arguments(procedure) ? "..." : "")));
 	else

@@ -86,7 +86,7 @@ check_overrides(PlnProcedure *procedure, char **values)
 		if (values[i] == NULL || defaults[i] == NULL || strcmp(values[i], defaults[i]) != 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_ALLOWED),
-					 errmsg("parameter \"%s\" of pipeline %s may be set only by its owner",
+					 errmsg("parameter \"%s\" of pipeline \"%s\" may be set only by its owner",
 							procedure->arg_names[i],
 							pln_quote_qualified(procedure->schema_name, procedure->name)),
 					 errhint("Leave it out: the run then uses its default.")));
@@ -176,7 +176,17 @@ check_unknown_parameters(PlnProcedure *procedure, Jsonb *given)
 	JsonbIterator *it = JsonbIteratorInit(&given->root);
 	JsonbValue	value;
 	JsonbIteratorToken token;
+	StringInfoData names;
+	int			n;
 
+	if (!JB_ROOT_IS_OBJECT(given))
+		ereport(ERROR,
+				(errcode(PLN_ERR_BAD_VALUE),
+				 errmsg("parameters must be a JSON object"),
+				 errhint("'{\"name\": \"value\"}'")));
+	initStringInfo(&names);
+	for (n = 0; n < procedure->nargs; n++)
+		appendStringInfo(&names, "%s%s", n > 0 ? ", " : "", procedure->arg_names[n]);
 	while ((token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
 	{
 		int			i;
@@ -191,9 +201,11 @@ check_unknown_parameters(PlnProcedure *procedure, Jsonb *given)
 		if (!known)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
-					 errmsg("pipeline %s has no parameter \"%.*s\"",
+					 errmsg("pipeline \"%s\" has no parameter \"%.*s\"",
 							pln_quote_qualified(procedure->schema_name, procedure->name),
-							value.val.string.len, value.val.string.val)));
+							value.val.string.len, value.val.string.val),
+					 names.len > 0 ? errhint("Its parameters are %s.", names.data) :
+					 errhint("It has none.")));
 	}
 }
 
@@ -218,7 +230,7 @@ request_for_stored(PlnRequest *request, PlnPipeline *pipeline, const char *param
 	if (!OidIsValid(oid))
 		ereport(ERROR,
 				(errcode(PLN_ERR_UNKNOWN_OBJECT),
-				 errmsg("procedure of pipeline %s does not exist any more",
+				 errmsg("procedure of pipeline \"%s\" does not exist any more",
 						pln_pipeline_display_name(pipeline))));
 	procedure = pln_procedure_load(oid);
 	check_unknown_parameters(procedure, given);
@@ -246,7 +258,7 @@ check_may_run(PlnPipeline *pipeline)
 	if (!OidIsValid(oid) || pg_proc_aclcheck(oid, GetUserId(), ACL_EXECUTE) != ACLCHECK_OK)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_ALLOWED),
-				 errmsg("permission denied for pipeline %s",
+				 errmsg("permission denied for pipeline \"%s\"",
 						pln_pipeline_display_name(pipeline))));
 }
 
@@ -312,7 +324,7 @@ pln_request_for_dataset(PlnRequest *request, Oid relid)
 	if (dataset->state != PLN_DATASET_ACTIVE)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("dataset %s is not active: %s", pln_dataset_display_name(dataset),
+				 errmsg("dataset \"%s\" is not active: %s", pln_dataset_display_name(dataset),
 						dataset->state_reason ? dataset->state_reason : "suspended"),
 				 errhint("Define it again with CREATE OR REFRESH.")));
 	request_for_stored(request, pipeline, pipeline->parameters);

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "access/relation.h"
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/defrem.h"
@@ -18,6 +19,7 @@
 #include "tcop/utility.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/rel.h"
 #include "utils/ruleutils.h"
 
 #include "base/errors.h"
@@ -26,6 +28,7 @@
 #include "base/spi.h"
 #include "door/door.h"
 #include "door/utility.h"
+#include "source/source.h"
 
 static ProcessUtility_hook_type next_hook = NULL;
 
@@ -89,7 +92,8 @@ append_options(StringInfo sql, List *options)
 		if (option->defnamespace == NULL)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
-					 errmsg("storage option \"%s\" together with pipeline options", option->defname),
+					 errmsg("storage option \"%s\" together with pipeline options",
+					 		option->defname),
 					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...)",
 							 option->defname)));
 		if (strcmp(option->defname, "refresh_policy") == 0)
@@ -210,12 +214,13 @@ refuse_unbuilt(Node *stmt)
 				what = "ALTER MATERIALIZED VIEW ... SET/RESET (pipeline...)";
 		}
 	}
-	else if (IsA(stmt, ExplainStmt) &&
-			 IsA(castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt, CreateTableAsStmt))
+	else if (IsA(stmt, ExplainStmt))
 	{
+		/* NULL for a query */
 		Node	   *create = castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt;
 
-		if (has_our_options(((CreateTableAsStmt *) create)->into->options))
+		if (create != NULL && IsA(create, CreateTableAsStmt) &&
+			has_our_options(((CreateTableAsStmt *) create)->into->options))
 			what = "EXPLAIN CREATE MATERIALIZED VIEW";
 	}
 	else if (IsA(stmt, GrantStmt))
@@ -232,6 +237,36 @@ refuse_unbuilt(Node *stmt)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_BUILT),
 				 errmsg("%s is not supported yet", what)));
+}
+
+static void
+call_next(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
+		  ProcessUtilityContext context, ParamListInfo params, QueryEnvironment *query_env,
+		  DestReceiver *dest, QueryCompletion *qc)
+{
+	if (next_hook != NULL)
+		next_hook(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+	else
+		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
+								query_env, dest, qc);
+}
+
+/* The view's storage is the one that the restore made. */
+static void
+note_filled(Oid relid)
+{
+	PlnDataset *dataset;
+	Relation	rel;
+
+	CommandCounterIncrement();
+	dataset = pln_dataset_by_relid(relid);
+	if (dataset == NULL)
+		return;
+	rel = relation_open(relid, AccessShareLock);
+	dataset->relfilenode = rel->rd_rel->relfilenode;
+	dataset->filled = true;
+	relation_close(rel, NoLock);
+	pln_dataset_save(dataset);
 }
 
 static void
@@ -258,6 +293,13 @@ hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 	{
 		Oid			relid = refreshed_dataset((RefreshMatViewStmt *) stmt);
 
+		if (OidIsValid(relid) && pln_source_is_restored())
+		{
+			/* a restore fills views as core does: no events, no failing rules (B13) */
+			call_next(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
+			note_filled(relid);
+			return;
+		}
 		if (OidIsValid(relid))
 		{
 			refresh(relid, context == PROCESS_UTILITY_TOPLEVEL && !IsTransactionBlock() &&
@@ -267,11 +309,7 @@ hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 			return;
 		}
 	}
-	if (next_hook != NULL)
-		next_hook(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
-	else
-		standard_ProcessUtility(pstmt, query_string, read_only_tree, context, params,
-								query_env, dest, qc);
+	call_next(pstmt, query_string, read_only_tree, context, params, query_env, dest, qc);
 }
 
 void

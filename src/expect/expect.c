@@ -21,6 +21,7 @@
 #include "parser/parse_collate.h"
 #include "parser/parse_expr.h"
 #include "parser/parse_relation.h"
+#include "parser/parse_type.h"
 #include "utils/builtins.h"
 #include "utils/json.h"
 #include "utils/lsyscache.h"
@@ -68,6 +69,16 @@ struct PlnExpectSet
 
 /* ---- analysis ---- */
 
+/* What the rows are called in messages and in  dataset.column. */
+static const char *
+row_name(TupleDesc desc)
+{
+	Oid			relid = desc->tdtypeid == RECORDOID || !OidIsValid(desc->tdtypeid) ?
+		InvalidOid : typeidTypeRelid(desc->tdtypeid);
+
+	return OidIsValid(relid) ? get_rel_name(relid) : "row";
+}
+
 static ParseState *
 row_parse_state(TupleDesc desc, const char *text)
 {
@@ -78,8 +89,8 @@ row_parse_state(TupleDesc desc, const char *text)
 
 	pstate->p_sourcetext = text;
 	rte->rtekind = RTE_SUBQUERY;
-	rte->alias = makeAlias("row", NIL);
-	rte->eref = makeAlias("row", NIL);
+	rte->alias = makeAlias(row_name(desc), NIL);
+	rte->eref = makeAlias(row_name(desc), NIL);
 	item->p_nscolumns = palloc0(sizeof(ParseNamespaceColumn) * Max(desc->natts, 1));
 	for (i = 0; i < desc->natts; i++)
 	{
@@ -109,14 +120,63 @@ row_parse_state(TupleDesc desc, const char *text)
 	return pstate;
 }
 
+/* Node of a kind that a condition must not hold: the first one, or NULL. */
+static bool
+forbidden_walker(Node *node, Node **found)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, SubLink) || IsA(node, Aggref) || IsA(node, GroupingFunc) ||
+		IsA(node, WindowFunc) || (IsA(node, FuncExpr) && ((FuncExpr *) node)->funcretset))
+	{
+		*found = node;
+		return true;
+	}
+	return expression_tree_walker(node, forbidden_walker, found);
+}
+
+/* A condition is about one row (dialect-reference §2.1). */
+static void
+check_forbidden(ParseState *pstate, const char *name, Node *expr)
+{
+	Node	   *found = NULL;
+	int			code = ERRCODE_FEATURE_NOT_SUPPORTED;
+	const char *what;
+
+	(void) forbidden_walker(expr, &found);
+	if (found == NULL)
+		return;
+	if (IsA(found, SubLink))
+		what = "a subquery";
+	else if (IsA(found, WindowFunc))
+	{
+		what = "a window function";
+		code = ERRCODE_WINDOWING_ERROR;
+	}
+	else if (IsA(found, FuncExpr))
+		what = "a set-returning function";
+	else
+	{
+		what = "an aggregate function";
+		code = ERRCODE_GROUPING_ERROR;
+	}
+	ereport(ERROR,
+			(errcode(code),
+			 errmsg("expectation \"%s\" uses %s", name, what),
+			 errdetail("A condition is about one row."),
+			 errhint("Check the whole in a materialized view that has an expectation with FAIL "
+					 "UPDATE."),
+			 parser_errposition(pstate, exprLocation(found))));
+}
+
 Node *
 pln_expect_analyze(const char *name, PlnSql *sql, TupleDesc desc)
 {
 	ParseState *pstate = row_parse_state(desc, sql->text);
 	Node	   *expr;
 
-	/* the rules of CHECK: no subqueries, aggregates, windows or set-returning functions */
-	expr = transformExpr(pstate, pln_sql_parse_expr(sql), EXPR_KIND_CHECK_CONSTRAINT);
+	expr = transformExpr(pstate, pln_sql_parse_expr(sql), EXPR_KIND_OTHER);
+	check_forbidden(pstate, name, expr);
 	expr = coerce_to_boolean(pstate, expr, "EXPECT");
 	assign_expr_collations(pstate, expr);
 	if (contain_volatile_functions(expr))
@@ -124,8 +184,6 @@ pln_expect_analyze(const char *name, PlnSql *sql, TupleDesc desc)
 				(errcode(PLN_ERR_NOT_BUILT),
 				 errmsg("expectation \"%s\" uses a volatile function", name),
 				 errdetail("Its answer must depend on the row and the time of the update only.")));
-	if (contain_vars_of_level(expr, 0) == false && pstate->p_hasSubLinks)
-		elog(ERROR, "unexpected subquery in expectation");
 	free_parsestate(pstate);
 	return expr;
 }
@@ -359,6 +417,15 @@ above_threshold(PlnExpectSet *set, Rule *rule)
 	}
 }
 
+static char *
+threshold_text(Rule *rule)
+{
+	if (rule->threshold_kind == PLN_THRESHOLD_NONE)
+		return "";
+	return psprintf(", more than %g%s", rule->threshold,
+					rule->threshold_kind == PLN_THRESHOLD_PERCENT ? " percent" : "");
+}
+
 void
 pln_expect_finish(PlnExpectSet *set, const char *target)
 {
@@ -373,7 +440,8 @@ pln_expect_finish(PlnExpectSet *set, const char *target)
 		ereport(ERROR,
 				(errcode(PLN_ERR_EXPECTATION),
 				 errmsg("expectation \"%s\" violated by " INT64_FORMAT " of " INT64_FORMAT
-						" rows%s%s", rule->name, rule->failed, set->rows,
+						" rows%s%s%s", rule->name, rule->failed, set->rows,
+						threshold_text(rule),
 						set->first_failing ? ", first " : "",
 						set->first_failing ? set->first_failing : ""),
 				 errdetail("Nothing was written to %s.", target),

@@ -26,10 +26,10 @@ typedef enum PlnVerdict
 typedef struct PlnExpectSet PlnExpectSet;
 
 /*
- * Analyse one condition (dialect text) against a row type.  Raises: not boolean 42804, unknown column
- * 42703, subquery / aggregate / window / set-returning / volatile function 0A000-class errors as
- * the server's own, each with a position inside the condition (scope of the caller when sql is
- * given).  Returns the analysed, coerced, collated expression with Vars of varno 1.
+ * Analyse one condition (dialect text) against a row type.  Raises: not boolean 42804, unknown
+ * column 42703, subquery / aggregate / window / set-returning / volatile function 0A000-class
+ * errors as the server's own, each with a position inside the condition (scope of the caller
+ * when sql is given).  Returns the analysed, coerced, collated expression with Vars of varno 1.
  */
 extern Node *pln_expect_analyze(const char *name, PlnSql *sql, TupleDesc desc);
 

@@ -103,7 +103,7 @@ create_table(Relation dataset)
 	appendStringInfoChar(&sql, ')');
 	(void) pln_spi_user(sql.data);
 	CommandCounterIncrement();
-	(void) pln_spi_user(psprintf("REVOKE ALL ON %s FROM PUBLIC", qualified));
+	pln_revoke_all(get_relname_relid(name, nsp));
 	(void) pln_spi_user(psprintf("COMMENT ON TABLE %s IS %s", qualified,
 								 pln_quote_literal(psprintf("rows that expectations of %s rejected",
 															RelationGetRelationName(dataset)))));
@@ -192,7 +192,8 @@ pln_quarantine_open(Oid quarantine, TupleDesc row_desc, const char *update_id, E
 		writer->rel->rd_rel->relrowsecurity)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("quarantine table %s must be a plain table without triggers and row security",
+				 errmsg("quarantine table %s must be a plain table without triggers and row "
+						 "security",
 						pln_relation_name(quarantine))));
 	writer->row_desc = row_desc;
 	writer->attno = palloc0(sizeof(AttrNumber) * Max(row_desc->natts, 1));

@@ -78,13 +78,22 @@ append_prepare(PlnFlowContext *cxt)
 	if (reasons != NIL)
 	{
 		PlnReason  *reason = linitial(reasons);
+		char	   *text = pstrdup(reason->text);
+		char	   *remedy = strstr(text, ":  SELECT ");
 
+		/* what the owner of the source can type is the hint */
+		if (remedy != NULL)
+		{
+			*remedy = '\0';
+			remedy += 3;
+		}
 		ereport(ERROR,
 				(errcode(strcmp(reason->code, "CAPTURE_NOT_ALLOWED") == 0 ?
 						 PLN_ERR_NOT_ALLOWED : PLN_ERR_NOT_BUILT),
-				 errmsg("streaming table %s cannot read its source as a stream",
+				 errmsg("streaming table \"%s\" cannot read its source as a stream",
 						pln_dataset_display_name(cxt->dataset)),
-				 errdetail("%s", reason->text)));
+				 errdetail("%s", text),
+				 remedy ? errhint("%s", remedy) : 0));
 	}
 	return created;
 }
@@ -98,11 +107,10 @@ truncate_target(PlnFlowContext *cxt)
 	List	   *relids = find_all_inheritors(cxt->dataset->relid, AccessExclusiveLock, NULL);
 	List	   *rels = NIL;
 	ListCell   *lc;
-	int			nest_level = NewGUCNestLevel();
+	PlnSecContext sec;
 
 	/* the guard on the table lets its owner through, and capture tells the readers */
-	(void) set_config_option("pipeline.allow_dml", "on", PGC_USERSET, PGC_S_SESSION,
-							 GUC_ACTION_SAVE, true, 0, false);
+	pln_enter_settings(&sec, list_make1("pipeline.allow_dml=on"));
 	foreach(lc, relids)
 	{
 		if (lfirst_oid(lc) != cxt->dataset->relid)
@@ -111,7 +119,7 @@ truncate_target(PlnFlowContext *cxt)
 			rels = lappend(rels, rel);
 	}
 	ExecuteTruncateGuts(rels, relids, NIL, DROP_RESTRICT, true);
-	AtEOXact_GUC(false, nest_level);
+	pln_leave(&sec);
 	foreach(lc, rels)
 		table_close((Relation) lfirst(lc), NoLock);
 	CommandCounterIncrement();
@@ -146,16 +154,17 @@ raise_not_append(PlnFlowContext *cxt, PlnChanges *changes)
 	if (changes->kind == PLN_CHANGE_GENERAL)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("source %s of streaming table %s is not append-only: %s", source,
+				 errmsg("source %s of streaming table \"%s\" is not append-only: %s", source,
 						pln_dataset_display_name(cxt->dataset),
 						changes->offence ? changes->offence : "rows were updated or deleted"),
-				 errdetail("A stream reads each row once and cannot take back rows; nothing was read."),
+				 errdetail("A stream reads each row once and cannot take back rows; nothing was "
+						 "read."),
 				 errhint("Read it WITH (skipChangeCommits), or start over: "
 						 "CALL pipeline.refresh(%s, full_refresh => true);",
 						 pln_quote_literal(pln_dataset_display_name(cxt->dataset)))));
 	ereport(ERROR,
 			(errcode(PLN_ERR_STATE),
-			 errmsg("streaming table %s lost its place in source %s",
+			 errmsg("streaming table \"%s\" lost its place in source %s",
 					pln_dataset_display_name(cxt->dataset), source),
 			 errdetail("%s", reason && reason->text ? reason->text : "Everything changed."),
 			 errhint("CALL pipeline.refresh(%s, full_refresh => true);",
@@ -419,6 +428,7 @@ append_run(PlnFlowContext *cxt)
 		PushActiveSnapshot(GetTransactionSnapshot());
 		reset_for_full_refresh(cxt);
 		PopActiveSnapshot();
+		cxt->outcome->refresh_type = "FULL_RECOMPUTE";
 		cxt->outcome->refresh_reason = "full refresh";
 	}
 	if (!OidIsValid(cxt->flow->view))
@@ -517,7 +527,7 @@ mark_replayed(Oid quarantine, ItemPointer tid)
 	if (pln_spi_user(sql) != 1)
 		ereport(ERROR,
 				(errcode(PLN_ERR_RETRY),
-				 errmsg("a row of %s was changed while it was replayed",
+				 errmsg("a row of \"%s\" was changed while it was replayed",
 						pln_relation_name(quarantine)),
 				 errhint("Try again.")));
 }

@@ -104,7 +104,8 @@ pln_map_columns(Query *query, TupleDesc desc, int *ncolumns)
 			ereport(ERROR,
 					(errcode(ERRCODE_UNDEFINED_COLUMN),
 					 errmsg("column \"%s\" of the query is missing in its table", te->resname),
-					 errhint("Run the pipeline, or repeat CREATE OR REFRESH: it adds the column.")));
+					 errhint("Run the pipeline, or repeat CREATE OR REFRESH: "
+							 "it adds the column.")));
 		n++;
 	}
 	*ncolumns = n;

@@ -76,10 +76,14 @@ adopt_child(const PlnSource *source, Oid relid, bool created)
 void
 pln_source_relation_altered(Oid relid, bool created)
 {
-	PlnSource  *source = pln_source_owning(relid);
+	PlnSource  *source;
 	Bitmapset  *attnums = NULL;
 	ListCell   *lc;
 
+	/* DDL of a restore settles nothing: the first update compares the fingerprints */
+	if (pln_source_is_restored())
+		return;
+	source = pln_source_owning(relid);
 	if (source == NULL || !source->active || source->kind == PLN_SOURCE_OWN_MATVIEW)
 		return;
 	if (log_needs_columns(source, &attnums))

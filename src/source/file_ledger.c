@@ -115,6 +115,7 @@ pln_file_batch_open(int64 flow_id, PlnStreamSource *source)
 	PlnFileBatch *batch;
 	List	   *listed;
 	char	   *schema;
+	Datum		options;
 	instr_time	start;
 	instr_time	stop;
 
@@ -126,9 +127,8 @@ pln_file_batch_open(int64 flow_id, PlnStreamSource *source)
 	batch->ordinal = source->ordinal;
 	batch->path = pstrdup(source->path);
 	batch->options_json = pstrdup(source->options_json);
-	batch->options = pln_file_options_from_jsonb(batch->path,
-												 DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
-																					CStringGetDatum(batch->options_json))));
+	options = DirectFunctionCall1(jsonb_in, CStringGetDatum(batch->options_json));
+	batch->options = pln_file_options_from_jsonb(batch->path, DatumGetJsonbP(options));
 	schema = pln_file_source_schema(flow_id, source->ordinal);
 	if (schema == NULL)
 		ereport(ERROR,

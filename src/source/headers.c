@@ -92,6 +92,18 @@ read_incarnation(Relation rel, bool *ours, bool *settled)
 	return number;
 }
 
+bool
+pln_source_is_restored(void)
+{
+	Relation	rel = table_open(pln_source_catalog("incarnation"), AccessShareLock);
+	bool		ours = false;
+	bool		settled = false;
+	int32		number = read_incarnation(rel, &ours, &settled);
+
+	table_close(rel, AccessShareLock);
+	return number > 0 && !ours;
+}
+
 /*
  * Number of this database's incarnation.  Whoever first finds rows of another cluster or
  * database (a restore, a clone, pg_upgrade) writes the next number (correctness A3): xids of

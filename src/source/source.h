@@ -86,6 +86,9 @@ extern void pln_source_relation_altered(Oid relid, bool created);
  * has grown, drop drained ones.  In a transaction of its own, after an update committed (C3). */
 extern void pln_source_trim(Oid relid);
 
+/* Is this database a restored or cloned one whose pipelines have not run in it yet (A3)? */
+extern bool pln_source_is_restored(void);
+
 /* ---- writing side, for relations of our own ---- */
 
 /* Record an append by us: List of PlnAppended (write/table_writer.h is below flow; passed as

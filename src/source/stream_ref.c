@@ -129,6 +129,7 @@ add_stream(RangeTblEntry *rte, CollectContext *cxt)
 	PlnStreamSource *source = palloc0(sizeof(PlnStreamSource));
 	Const	   *arg = constant_argument(linitial(rte->tablesample->args));
 	Jsonb	   *options;
+	char	   *json;
 	ListCell   *lc;
 
 	source->kind = PLN_REF_STREAM_TABLE;
@@ -142,8 +143,8 @@ add_stream(RangeTblEntry *rte, CollectContext *cxt)
 			source->ordinal++;
 	}
 	PLN_ENSURE(arg != NULL);
-	options = DatumGetJsonbP(DirectFunctionCall1(jsonb_in,
-												 CStringGetDatum(TextDatumGetCString(arg->constvalue))));
+	json = TextDatumGetCString(arg->constvalue);
+	options = DatumGetJsonbP(DirectFunctionCall1(jsonb_in, CStringGetDatum(json)));
 	source->options.skip_change_commits = option_is_on(options, "skipchangecommits");
 	source->options.only_inserts = option_is_on(options, "onlyinserts");
 	source->options.starting_latest = option_equals(options, "startingversion", "latest");

@@ -53,7 +53,7 @@ find_by_text(PlnProgram *program, const char *name)
 	if (node == NULL)
 		ereport(ERROR,
 				(errcode(PLN_ERR_UNKNOWN_OBJECT),
-				 errmsg("pipeline %s has no dataset \"%s\"",
+				 errmsg("pipeline \"%s\" has no dataset \"%s\"",
 						pln_pipeline_display_name(program->pipeline), name),
 				 errhint("SELECT dataset FROM pipeline.datasets;")));
 	return node;
@@ -171,7 +171,7 @@ check_descendants(PlnProgram *program, PlnGraph *graph, PlnNode *node, PlnReques
 	if (names.len > 0)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("full refresh of %s would break the streams that read it",
+				 errmsg("full refresh of \"%s\" would break the streams that read it",
 						pln_node_display_name(node)),
 				 errdetail("Streaming tables below it: %s.", names.data),
 				 errhint("Refresh them too: CALL pipeline.run_update(%s, datasets => %s, "
@@ -190,7 +190,7 @@ check_loss(PlnNode *node)
 	if (loss != NULL)
 		ereport(ERROR,
 				(errcode(PLN_ERR_STATE),
-				 errmsg("full refresh of %s would lose rows", pln_node_display_name(node)),
+				 errmsg("full refresh of \"%s\" would lose rows", pln_node_display_name(node)),
 				 errdetail("%s", loss),
 				 errhint("To accept that: CALL pipeline.run_update(..., full_refresh => true, "
 						 "allow_loss => true);")));
@@ -221,7 +221,7 @@ pln_select_full_refresh(PlnProgram *program, PlnRequest *request, bool *selected
 		if (reset_is_forbidden(node))
 			ereport(ERROR,
 					(errcode(PLN_ERR_STATE),
-					 errmsg("full refresh of %s is forbidden", pln_node_display_name(node)),
+					 errmsg("full refresh of \"%s\" is forbidden", pln_node_display_name(node)),
 					 errdetail("It has the property pipelines.reset.allowed = false."),
 					 pln_script_errposition(program->script, node->decl->name->location)));
 		if (!request->allow_loss)

@@ -7,8 +7,8 @@
 
 #include "update/update.h"
 
-/* True per node index: selected by request->datasets ('+x' with everything upstream, 'x+' with everything
- * downstream) and failed_only; 42704 for a name that is not in the program. */
+/* True per node index: selected by request->datasets ('+x' with everything upstream, 'x+' with
+ * everything downstream) and failed_only; 42704 for a name that is not in the program. */
 extern bool *pln_select_nodes(PlnProgram *program, PlnRequest *request);
 
 /* Refuse or extend a full refresh: pipelines.reset.allowed, streaming descendants (cascade),

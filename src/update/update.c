@@ -14,6 +14,8 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "portability/instr_time.h"
+#include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 #include "utils/rel.h"
@@ -29,6 +31,7 @@
 #include "base/lock.h"
 #include "base/secctx.h"
 #include "base/spi.h"
+#include "base/version.h"
 #include "catalog/event_log.h"
 #include "flow/flow.h"
 #include "source/file_ledger.h"
@@ -539,7 +542,7 @@ trim(Runner *runner)
 	error = pln_attempt(trim_step, runner, runner->context);
 	if (error != NULL)
 		ereport(LOG,
-				(errmsg("clean-up after an update of pipeline %s failed: %s",
+				(errmsg("clean-up after an update of pipeline \"%s\" failed: %s",
 						pln_pipeline_display_name(runner->pipeline), error->message)));
 	end_step(runner);
 }
@@ -597,7 +600,7 @@ take_pipeline(PlnRequest *request)
 		if (*(int64 *) lfirst(lc) == request->pipeline->id)
 			ereport(ERROR,
 					(errcode(PLN_ERR_BUSY),
-					 errmsg("pipeline %s is being updated by this session already",
+					 errmsg("pipeline \"%s\" is being updated by this session already",
 							pln_pipeline_display_name(request->pipeline))));
 	}
 	if (pln_lock_pipeline(request->pipeline->id, request->nonatomic, wait))
@@ -610,16 +613,55 @@ take_pipeline(PlnRequest *request)
 				  "Update was skipped: another update of this pipeline is running.",
 				  "{\"action\": \"START\", \"skipped\": true}", NULL);
 		ereport(NOTICE,
-				(errmsg("pipeline %s: another update is running, this one is skipped",
+				(errmsg("pipeline \"%s\": another update is running, this one is skipped",
 						pln_pipeline_display_name(request->pipeline))));
 		return false;
 	}
 	ereport(ERROR,
 			(errcode(PLN_ERR_BUSY),
-			 errmsg("an update of pipeline %s is running already",
+			 errmsg("an update of pipeline \"%s\" is running already",
 					pln_pipeline_display_name(request->pipeline)),
 			 errhint("Wait for it, or SET pipeline.on_busy = wait;")));
 	return false;				/* keep compiler quiet */
+}
+
+static bool
+same_text(const char *a, const char *b)
+{
+	return (a == NULL) == (b == NULL) && (a == NULL || strcmp(a, b) == 0);
+}
+
+static bool
+same_json(const char *a, const char *b)
+{
+	return DatumGetBool(DirectFunctionCall2(jsonb_eq,
+											DirectFunctionCall1(jsonb_in, CStringGetDatum(a)),
+											DirectFunctionCall1(jsonb_in, CStringGetDatum(b))));
+}
+
+/* Written only when something of it changed: a run that does nothing leaves the row alone. */
+static void
+save_changed(PlnPipeline *pipeline)
+{
+	PlnPipeline *stored = pln_pipeline_get(pipeline->id);
+	ListCell   *lc;
+	ListCell   *lc2;
+	bool		same;
+
+	same = stored != NULL && stored->owner == pipeline->owner &&
+		stored->standalone == pipeline->standalone && stored->dropped == pipeline->dropped &&
+		same_text(stored->source, pipeline->source) &&
+		same_text(stored->schema_name, pipeline->schema_name) &&
+		same_text(stored->name, pipeline->name) &&
+		list_length(stored->settings) == list_length(pipeline->settings) &&
+		same_json(stored->parameters, pipeline->parameters);
+	if (same)
+	{
+		forboth(lc, stored->settings, lc2, pipeline->settings)
+			same &= strcmp(lfirst(lc), lfirst(lc2)) == 0;
+	}
+	if (!same)
+		pln_pipeline_save(pipeline);
 }
 
 void
@@ -632,9 +674,13 @@ pln_update_run(PlnRequest *request)
 	int64	   *id;
 
 	last_failure = NULL;
-	pln_pipeline_save(request->pipeline);
+	PreventCommandIfReadOnly("a pipeline update");
+	pln_check_version();
+	if (request->pipeline->id == 0)
+		pln_pipeline_save(request->pipeline);
 	if (!take_pipeline(request))
 		return;
+	save_changed(request->pipeline);
 	old = MemoryContextSwitchTo(AllocSetContextCreate(parent, "pipeline update",
 													  ALLOCSET_DEFAULT_SIZES));
 	runner = palloc0(sizeof(Runner));

@@ -32,10 +32,10 @@ typedef struct PlnRequest
 } PlnRequest;
 
 /*
- * Run it.  nonatomic: one transaction per dataset, failures of flows are recorded and end in an ERROR
- * after the siblings committed (interface §3.1).  Otherwise everything happens in the caller's
- * transaction and the first failure is raised at once; what is then known of it can be recorded
- * by pln_update_record_failure() after the caller rolled back.
+ * Run it.  nonatomic: one transaction per dataset, failures of flows are recorded and end in an
+ * ERROR after the siblings committed (interface §3.1).  Otherwise everything happens in the
+ * caller's transaction and the first failure is raised at once; what is then known of it can be
+ * recorded by pln_update_record_failure() after the caller rolled back.
  */
 extern void pln_update_run(PlnRequest *request);
 

@@ -202,8 +202,8 @@ insert_attribute(Relation pg_attribute, CatalogIndexState indstate, Oid relid,
 }
 
 /*
- * Append the query's further columns to the view: pg_attribute rows and relnatts, as ALTER TABLE ADD
- * COLUMN does for tables.  The old heap is never read with them: the view is refilled.
+ * Append the query's further columns to the view: pg_attribute rows and relnatts, as ALTER TABLE
+ * ADD COLUMN does for tables.  The old heap is never read with them: the view is refilled.
  */
 static void
 append_columns(Relation rel, Query *query)

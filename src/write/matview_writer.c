@@ -112,8 +112,7 @@ pln_matview_writer_put(PlnMatviewWriter *writer, TupleTableSlot *slot)
 
 	if (writer->nslots == writer->allocated)
 		writer->slots[writer->allocated++] =
-			MakeSingleTupleTableSlot(RelationGetDescr(writer->rel),
-									 table_slot_callbacks(writer->rel));
+			MakeSingleTupleTableSlot(RelationGetDescr(writer->rel), &TTSOpsHeapTuple);
 	own = writer->slots[writer->nslots++];
 	ExecCopySlot(own, slot);
 	writer->batch_bytes += ((HeapTupleTableSlot *) own)->tuple->t_len;

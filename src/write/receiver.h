@@ -27,8 +27,8 @@ typedef struct PlnReceiverSpec
 
 /*
  * The query's column types must equal the target attributes' (checked once at startup, XX000:
- * the caller casts); attributes without a query column are NULL.  Without mapping work (same order, same
- * descriptor) slots are passed through.
+ * the caller casts); attributes without a query column are NULL.  Without mapping work (same
+ * order, same descriptor) slots are passed through.
  */
 extern DestReceiver *pln_receiver_create(const PlnReceiverSpec *spec);
 extern int64 pln_receiver_rows_in(DestReceiver *receiver);

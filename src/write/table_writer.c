@@ -181,9 +181,11 @@ set_insert_flags(TriggerDesc *desc)
 		desc->trig_insert_instead_row |=
 			TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_ROW, TRIGGER_TYPE_INSTEAD, TRIGGER_TYPE_INSERT);
 		desc->trig_insert_before_statement |=
-			TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_BEFORE, TRIGGER_TYPE_INSERT);
+			TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_BEFORE,
+					TRIGGER_TYPE_INSERT);
 		desc->trig_insert_after_statement |=
-			TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER, TRIGGER_TYPE_INSERT);
+			TRIGGER_TYPE_MATCHES(type, TRIGGER_TYPE_STATEMENT, TRIGGER_TYPE_AFTER,
+					TRIGGER_TYPE_INSERT);
 		desc->trig_insert_new_table |=
 			TRIGGER_FOR_INSERT(type) && desc->triggers[i].tgnewtable != NULL;
 	}
@@ -315,8 +317,8 @@ put_batched(PlnTableWriter *writer, TupleTableSlot *slot)
 	Size		size;
 
 	if (writer->nslots == writer->allocated)
-		writer->slots[writer->allocated++] = MakeSingleTupleTableSlot(RelationGetDescr(writer->rel),
-																	  table_slot_callbacks(writer->rel));
+		writer->slots[writer->allocated++] =
+				MakeSingleTupleTableSlot(RelationGetDescr(writer->rel), &TTSOpsHeapTuple);
 	own = writer->slots[writer->nslots++];
 	ExecCopySlot(own, slot);
 	check_row(writer, writer->target, own);

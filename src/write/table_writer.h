@@ -1,7 +1,8 @@
 /*
  * table_writer.h
  *	  Bulk writing of rows into a streaming table, on COPY's path (correctness B9):
- *	  constraints, generated columns, identity, partition routing, user triggers, indexes.  The fast path
+ *	  constraints, generated columns, identity, partition routing, user triggers, indexes.  The
+ * fast path
  *	  (multi insert without per-row checks) only where the target has none of these.
  */
 #ifndef PIPELINE_WRITE_TABLE_WRITER_H

@@ -15,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 our @EXPORT = qw(pipeline_node have_extension skip_without_extension
-	fresh_db rows_are fails_with pipeline write_file counts_are);
+	fresh_db rows_are fails_with cursor_is pipeline write_file counts_are);
 
 # Is the extension's control file in the installation under test?
 sub have_extension
@@ -86,6 +86,31 @@ sub fails_with
 	like($err, qr/ERROR:  $sqlstate: /, "$name: SQLSTATE $sqlstate");
 	like($err, $pattern, "$name: message");
 	return $err;
+}
+
+# The cursor of psql's message stands on one of these texts.  psql shows at least ten characters
+# behind the cursor, and counts columns of the terminal: wide characters count twice.
+sub cursor_is
+{
+	my ($err, $expected, $name) = @_;
+	my $text = $err;
+	my $width = 0;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+	utf8::decode($text);
+	my ($line, $blanks) = $text =~ /^(LINE \d+: .*)\n( *)\^$/m or return fail("$name: has a cursor");
+	while ($width < length $blanks && $line ne '')
+	{
+		$width += $line =~ s/^[\p{East_Asian_Width=W}\p{East_Asian_Width=F}]// ? 2 : $line =~ s/^.// ? 1 : 0;
+	}
+	utf8::encode($line);
+	$line =~ s/\.\.\.$//;
+	for my $start (ref $expected ? @$expected : ($expected))
+	{
+		my $shown = length $start < length $line ? length $start : length $line;
+		return pass($name) if $shown > 0 && substr($start, 0, $shown) eq substr($line, 0, $shown);
+	}
+	return is($line, ref $expected ? join(' or ', @$expected) : $expected, $name);
 }
 
 # CREATE [OR REPLACE] PROCEDURE of a pipeline with this body.

@@ -1,6 +1,9 @@
 # Every SQL block of README.md and docs/*.md runs, in order, in a fresh database for each file;
 # where a text block follows, that is what psql shows.
 #
+# After a message changed: PIPELINE_DOCS_OUT=/tmp/docs make test SUITES=tap TESTS=080 writes the
+# documents there as they should be, to be compared and copied.
+#
 # /srv/landing in the documents stands for a directory of the test.  Ids, milliseconds and
 # fractions of seconds are masked.  In a text block, lines that psql writes to standard error
 # (NOTICE and the like) and result tables are compared each in their order.
@@ -75,6 +78,23 @@ sub parts
 	return (join("\n", @message), join("\n", @result));
 }
 
+# The document with what came out in place of its text blocks.
+sub rewrite
+{
+	my ($file, $shown) = @_;
+	my $out = $ENV{PIPELINE_DOCS_OUT};
+	my $text = slurp_file("$root/$file");
+	my $n = 0;
+	$text =~ s{(^```sql\n(?:.*?\n)?```\n)(\s*^```text\n)?((?(2).*?^```\n))}{
+		my ($sql, $open, $now) = ($1, $2, $shown->[$n++]);
+		$sql . (defined $open ? "$open$now\n```\n" : '')}gmse;
+	make_path("$out/docs");
+	open(my $fh, '>', "$out/$file") or die "$out/$file: $!";
+	print $fh $text;
+	close $fh;
+	return;
+}
+
 my $node = pipeline_node('readme', extension => 0, cron => $cron);
 my $dbs = 0;
 
@@ -91,6 +111,7 @@ for my $file ('README.md', map { "docs/$_" } map { m{([^/]+)$} } sort glob("$roo
 	$node->safe_psql('postgres', "CREATE DATABASE $db TEMPLATE template0") if $db ne 'postgres';
 	$node->safe_psql($db, 'CREATE EXTENSION pipeline') if $text !~ /CREATE EXTENSION pipeline/;
 
+	my @shown;
 	for my $block (@blocks)
 	{
 		my ($line, $sql, $expected) = @$block;
@@ -105,16 +126,17 @@ for my $file ('README.md', map { "docs/$_" } map { m{([^/]+)$} } sort glob("$roo
 			my $rc = $? >> 8;
 			my $fails = defined $expected && $expected =~ /^ERROR: /m;
 			is($rc, $fails ? 3 : 0, "$name " . ($fails ? 'fails as it says' : 'runs')) or diag($err);
-			next if !defined $expected;
-			$out =~ s{\Q$landing\E}{/srv/landing}g;
-			$err =~ s{\Q$landing\E}{/srv/landing}g;
+			s{\Q$landing\E}{/srv/landing}g for $out, $err;
 			$err =~ s/^psql:<stdin>:\d+: //mg;
+			push @shown, join("\n", map { s/[ \t]+$//mgr =~ s/\A\n+|\n+\z//gr } grep { /\S/ } $err, $out);
+			next if !defined $expected;
 			my ($message, $result) = parts(mask($expected));
 			$err = join("\n", grep { /\S/ } split /\n/, mask($err));
 			is($err, $message, "$name: messages") if $message ne '' || $err =~ /^(?:ERROR|WARNING)/m;
 			is((parts(mask("\n$out")))[1], $result, "$name: result");
 		}
 	}
+	rewrite($file, \@shown) if $ENV{PIPELINE_DOCS_OUT};
 }
 
 $node->stop;
