@@ -13,7 +13,7 @@ ALTER DEFAULT PRIVILEGES FOR ROLE regress_pln_owner GRANT SELECT ON TABLES TO re
 -- ---- nothing of the private schemas is PUBLIC's
 SELECT schema_privs_are('pipeline', 'public', ARRAY['USAGE']);
 SELECT schema_privs_are('pipeline_internal', 'public', ARRAY[]::text[]);
-SELECT schema_privs_are('pipeline_data', 'public', ARRAY[]::text[]);
+SELECT schema_privs_are('pipeline_data', 'public', ARRAY['USAGE']);
 SELECT is_empty(
 	$$SELECT c.oid::regclass, a.* FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
 		aclexplode(c.relacl) a
