@@ -230,7 +230,9 @@ alter(PlnScript *script, PlnAlter *stmt)
 	if (stmt->alter_kind == PLN_ALTER_ADD_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_ALTER_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_DROP_SCHEDULE)
-		pln_refuse_schedule(script, stmt->schedule, stmt->clause_location, name,
+		pln_refuse_schedule(script, stmt->schedule,
+							stmt->schedule ? stmt->schedule->location : stmt->clause_location,
+							name,
 							psprintf("CALL pipeline.refresh(%s)", quote_literal_cstr(name)));
 	(void) dataset_relid(script, stmt->name, stmt->dataset_kind, false);
 	switch (stmt->alter_kind)
