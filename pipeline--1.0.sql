@@ -499,6 +499,13 @@ AS 'MODULE_PATHNAME', 'pipeline_try_cast';
 COMMENT ON FUNCTION pipeline.try_cast(text, anyelement) IS
 	'the text as a value of the type of the second argument, null when it is not one';
 
+CREATE FUNCTION pipeline.try_cast(value "any", as_type anyelement)
+RETURNS anyelement
+LANGUAGE C STABLE CALLED ON NULL INPUT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'pipeline_try_cast';
+COMMENT ON FUNCTION pipeline.try_cast("any", anyelement) IS
+	'the value in the type of the second argument, null when it does not fit; a number becomes an integer without its fraction';
+
 CREATE FUNCTION pipeline.to_timestamp(value text)
 RETURNS timestamptz
 LANGUAGE sql STABLE STRICT PARALLEL SAFE

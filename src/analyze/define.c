@@ -31,6 +31,7 @@
 #include "analyze/resolve.h"
 #include "analyze/star.h"
 #include "base/errors.h"
+#include "base/guc.h"
 #include "base/ident.h"
 #include "base/secctx.h"
 #include "base/spi.h"
@@ -254,6 +255,45 @@ find_dataset(PlnProgram *program, PlnNode *node)
 
 		node->flow = flows ? linitial(flows) : NULL;
 	}
+}
+
+void
+pln_define_notices(List *clauses, const char *relation)
+{
+	ListCell   *lc;
+
+	if (pln_guc_messages == PLN_MESSAGES_QUIET)
+		return;
+	foreach(lc, clauses)
+		ereport(NOTICE,
+				(errmsg("%s of %s has no effect", (char *) lfirst(lc), relation)));
+}
+
+/*
+ * Clauses without effect are named where the definition is typed: by the check of CREATE
+ * PROCEDURE, or when a dataset of its own is made; not again while it stays the same.
+ */
+static void
+say_without_effect(PlnProgram *program, PlnNode *node)
+{
+	PlnDataset *dataset = node->dataset;
+	List	   *clauses = list_copy(node->decl->notices);
+	ListCell   *lc;
+
+	if (!program->missing_ok && !program->pipeline->standalone)
+		return;
+	if (dataset->id != 0 && dataset->definition != NULL &&
+		strcmp(dataset->definition, node->decl->stmt.original) == 0)
+		return;
+	foreach(lc, node->sql ? node->sql->streams : NIL)
+	{
+		if (((PlnStreamRef *) lfirst(lc))->has_watermark)
+		{
+			clauses = lappend(clauses, "WATERMARK");
+			break;
+		}
+	}
+	pln_define_notices(clauses, pln_node_display_name(node));
 }
 
 static char *
@@ -487,7 +527,10 @@ define_node(PlnProgram *program, PlnNode *node)
 
 	require_query(program, node);
 	if (node->decl->dataset_kind != PLN_TEMPORARY_VIEW)
+	{
 		find_dataset(program, node);
+		say_without_effect(program, node);
+	}
 	if (node->raw != NULL)
 	{
 		raw = pln_resolve_query(program, node, node->flow ? node->flow->id : 0);

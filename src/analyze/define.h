@@ -15,4 +15,7 @@
  */
 extern void pln_program_define(PlnProgram *program);
 
+/* One NOTICE for each clause (of char *) that was accepted and has no effect. */
+extern void pln_define_notices(List *clauses, const char *relation);
+
 #endif							/* PIPELINE_ANALYZE_DEFINE_H */

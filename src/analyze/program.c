@@ -15,6 +15,7 @@
 
 #include "analyze/program.h"
 #include "analyze/resolve.h"
+#include "analyze/unbuilt.h"
 #include "base/errors.h"
 #include "base/ident.h"
 #include "graph/graph.h"
@@ -31,9 +32,8 @@ check_catalog(PlnScript *script, PlnName *name)
 	if (name->catalog != NULL && strcmp(name->catalog, get_database_name(MyDatabaseId)) != 0)
 		ereport(ERROR,
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("dataset \"%s\" is in another database: \"%s\"",
-						name->name, name->catalog),
-				 errhint("The catalog part of a name must be the current database."),
+				 errmsg("catalog \"%s\" is not the current database", name->catalog),
+				 errhint("Leave it out: %s", pln_quote_qualified(name->schema, name->name)),
 				 pln_script_errposition(script, name->location)));
 }
 
@@ -109,37 +109,16 @@ add_node(PlnProgram *program, PlnCreateDataset *decl, const char *schema)
 	return node;
 }
 
-/* What later versions build is refused by name, with the cursor on it. */
-static void
-refuse_unbuilt(PlnScript *script, PlnCreateDataset *decl)
+/* What updates the dataset now, for hints. */
+static char *
+update_statement(PlnProgram *program, PlnNode *node)
 {
-	PlnFlowDef *flow = decl->flow;
-	const char *what = NULL;
-	int			location = flow ? flow->location : decl->stmt.location;
+	PlnPipeline *pipeline = program->pipeline;
 
-	if (flow != NULL && flow->kind == PLN_FLOW_AUTO_CDC)
-		what = "AUTO CDC";
-	else if (flow != NULL && flow->kind == PLN_FLOW_CDC_SNAPSHOT)
-		what = "AUTO CDC FROM SNAPSHOT";
-	else if (flow != NULL && flow->kind == PLN_FLOW_REPLACE_WHERE)
-		what = "REPLACE WHERE";
-	else if (flow != NULL && flow->kind == PLN_FLOW_REPLACE_USING)
-		what = "REPLACE USING";
-	else if (flow != NULL && flow->once)
-		what = "INSERT ONCE";
-	else if (decl->schedule != NULL)
-	{
-		what = decl->schedule->kind == PLN_SCHEDULE_TRIGGER ? "TRIGGER ON UPDATE" : "SCHEDULE";
-		location = decl->schedule->location;
-	}
-	else if (decl->has_policy &&
-			 (decl->policy == PLN_POLICY_INCREMENTAL || decl->policy == PLN_POLICY_STRICT))
-		what = "REFRESH POLICY INCREMENTAL";
-	if (what != NULL)
-		ereport(ERROR,
-				(errcode(PLN_ERR_NOT_BUILT),
-				 errmsg("%s is not supported yet", what),
-				 pln_script_errposition(script, location)));
+	if (pipeline->standalone)
+		return psprintf("CALL pipeline.refresh(%s)",
+						quote_literal_cstr(pln_node_display_name(node)));
+	return psprintf("CALL %s()", pln_quote_qualified(pipeline->schema_name, pipeline->name));
 }
 
 static const char *const stream_options[] = {
@@ -204,7 +183,7 @@ parse_node_query(PlnProgram *program, PlnNode *node)
 {
 	PlnFlowDef *flow = node->decl->flow;
 
-	refuse_unbuilt(program->script, node->decl);
+	pln_refuse_unbuilt(program->script, node->decl, update_statement(program, node));
 	if (flow == NULL || flow->query == NULL)
 		return;
 	node->sql = flow->query;
@@ -282,17 +261,7 @@ pln_program_build(PlnScript *script, PlnPipeline *pipeline, Oid owner)
 				add_node(program, (PlnCreateDataset *) stmt, schema);
 				break;
 			case PLN_STMT_CREATE_FLOW:
-				{
-					PlnFlowDef *flow = ((PlnCreateFlow *) stmt)->flow;
-
-					ereport(ERROR,
-							(errcode(PLN_ERR_NOT_BUILT),
-							 errmsg("%s is not supported yet",
-									flow->kind == PLN_FLOW_AUTO_CDC ||
-									flow->kind == PLN_FLOW_CDC_SNAPSHOT ?
-									"AUTO CDC" : "CREATE FLOW"),
-							 pln_script_errposition(script, stmt->location)));
-				}
+				pln_refuse_flow(script, ((PlnCreateFlow *) stmt)->flow, stmt->location);
 				break;
 			case PLN_STMT_USE:
 				if (((PlnUse *) stmt)->is_catalog)
@@ -302,7 +271,8 @@ pln_program_build(PlnScript *script, PlnPipeline *pipeline, Oid owner)
 								(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 								 errmsg("catalog \"%s\" is not the current database",
 										((PlnUse *) stmt)->name),
-								 pln_script_errposition(script, stmt->location)));
+								 pln_script_errposition(script,
+														((PlnUse *) stmt)->name_location)));
 				}
 				else
 					schema = ((PlnUse *) stmt)->name;

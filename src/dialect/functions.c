@@ -45,14 +45,14 @@ system_name(const char *schema, const char *name)
 	return result;
 }
 
-static FuncCall *
-system_call(const char *name, List *args, int location)
+FuncCall *
+pln_make_system_call(const char *name, List *args, int location)
 {
 	return makeFuncCall(system_name("pg_catalog", name), args, COERCE_EXPLICIT_CALL, location);
 }
 
-static Node *
-make_cast(Node *arg, const char *type, int location)
+Node *
+pln_make_cast(Node *arg, const char *type, int location)
 {
 	TypeCast   *cast = makeNode(TypeCast);
 
@@ -129,15 +129,16 @@ build_isnotnull(FuncCall *call)
 static Node *
 build_locate(FuncCall *call)
 {
-	return (Node *) system_call("strpos", list_make2(lsecond(call->args), linitial(call->args)),
-								call->location);
+	return (Node *) pln_make_system_call("strpos",
+										 list_make2(lsecond(call->args), linitial(call->args)),
+										 call->location);
 }
 
 static Node *
 date_arithmetic(FuncCall *call, const char *operator)
 {
 	return (Node *) makeSimpleA_Expr(AEXPR_OP, pstrdup(operator),
-									 make_cast(linitial(call->args), "date", call->location),
+									 pln_make_cast(linitial(call->args), "date", call->location),
 									 lsecond(call->args), call->location);
 }
 
@@ -158,15 +159,15 @@ static Node *
 build_datediff(FuncCall *call)
 {
 	return (Node *) makeSimpleA_Expr(AEXPR_OP, "-",
-									 make_cast(linitial(call->args), "date", call->location),
-									 make_cast(lsecond(call->args), "date", call->location),
+									 pln_make_cast(linitial(call->args), "date", call->location),
+									 pln_make_cast(lsecond(call->args), "date", call->location),
 									 call->location);
 }
 
 static Node *
 build_to_date(FuncCall *call)
 {
-	return make_cast(linitial(call->args), "date", call->location);
+	return pln_make_cast(linitial(call->args), "date", call->location);
 }
 
 /* year(x) and its kin: integers, as in Spark */
@@ -175,6 +176,7 @@ build_extract(FuncCall *call)
 {
 	const char *field = strVal(linitial(call->funcname));
 	A_Const    *constant = makeNode(A_Const);
+	FuncCall   *part;
 
 	if (strcmp(field, "dayofmonth") == 0)
 		field = "day";
@@ -185,14 +187,11 @@ build_extract(FuncCall *call)
 	constant->val.sval.type = T_String;
 	constant->val.sval.sval = pstrdup(field);
 	constant->location = -1;
+	part = pln_make_system_call("date_part", list_make2(constant, linitial(call->args)),
+								call->location);
 	/* seconds have a fraction in PostgreSQL; the cast must not round up */
-	return make_cast((Node *) system_call("trunc",
-										  list_make1(system_call("date_part",
-																 list_make2(constant,
-																			linitial(call->args)),
-																 call->location)),
-										  call->location),
-					 "int4", call->location);
+	return pln_make_cast((Node *) pln_make_system_call("trunc", list_make1(part), call->location),
+						 "int4", call->location);
 }
 
 /* array_contains(array, x) */
@@ -296,8 +295,9 @@ rewrite_count_if(FuncCall *call)
 
 /* Replace a call of a Spark function, arguments already rewritten, in place. */
 void
-pln_rewrite_function(FuncCall *call)
+pln_rewrite_function(PlnSql *sql, FuncCall *call)
 {
+	Node	   *datetime;
 	const char *name = strVal(linitial(call->funcname));
 	int			nargs = list_length(call->args);
 	int			i;
@@ -324,6 +324,12 @@ pln_rewrite_function(FuncCall *call)
 	}
 	if (call->agg_filter != NULL)
 		return;
+	datetime = pln_build_datetime(sql, call);
+	if (datetime != NULL)
+	{
+		overwrite_call(call, datetime);
+		return;
+	}
 	for (i = 0; i < (int) lengthof(built); i++)
 	{
 		if (strcmp(name, built[i].spark) == 0 && nargs >= built[i].min_args &&

@@ -533,21 +533,25 @@ clause:
 			pln_clause_once(ps, PLN_CLAUSE_USING, @1);
 			if (strcmp($2, "delta") != 0)
 				pln_refuse(ps, @2, "USING with a format other than DELTA", NULL);
+			pln_notice(ps, "USING DELTA");
 		}
 	| K_PARTITIONED K_BY paren_idents
 		{
 			pln_clause_once(ps, PLN_CLAUSE_PARTITION, @1);
 			ps->dataset->partition_by = $3;
+			pln_notice(ps, "PARTITIONED BY");
 		}
 	| K_CLUSTER K_BY paren_idents
 		{
 			pln_clause_once(ps, PLN_CLAUSE_CLUSTER, @1);
 			ps->dataset->cluster_by = $3;
+			pln_notice(ps, "CLUSTER BY");
 		}
 	| K_CLUSTER K_BY K_AUTO
 		{
 			pln_clause_once(ps, PLN_CLAUSE_CLUSTER, @1);
 			ps->dataset->cluster_auto = true;
+			pln_notice(ps, "CLUSTER BY");
 		}
 	| K_CLUSTER K_BY K_NONE
 		{ pln_clause_once(ps, PLN_CLAUSE_CLUSTER, @1); }
@@ -575,6 +579,7 @@ clause:
 		{
 			pln_clause_once(ps, PLN_CLAUSE_POLICY, @1);
 			ps->dataset->has_policy = true;
+			ps->dataset->policy_location = @1;
 		}
 	| schedule
 		{
@@ -985,6 +990,7 @@ alter:
 			alter->name = $3;
 		}
 	alter_action
+		{ ((PlnAlter *) ps->result)->clause_location = @5; }
 	| K_ALTER K_TABLE name
 		{
 			PlnAlter   *alter = pln_make_stmt(ps, PLN_STMT_ALTER, sizeof(PlnAlter));
@@ -994,6 +1000,7 @@ alter:
 			alter->name = $3;
 		}
 	alter_action
+		{ ((PlnAlter *) ps->result)->clause_location = @5; }
 	;
 
 alter_action:
@@ -1161,18 +1168,21 @@ use:
 
 			use->is_catalog = true;
 			use->name = $3;
+			use->name_location = @3;
 		}
 	| K_USE use_schema ident
 		{
 			PlnUse	   *use = pln_make_stmt(ps, PLN_STMT_USE, sizeof(PlnUse));
 
 			use->name = $3;
+			use->name_location = @3;
 		}
 	| K_USE ident
 		{
 			PlnUse	   *use = pln_make_stmt(ps, PLN_STMT_USE, sizeof(PlnUse));
 
 			use->name = $2;
+			use->name_location = @2;
 		}
 	;
 

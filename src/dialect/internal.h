@@ -129,7 +129,12 @@ extern void pln_rewrite_raw(PlnSql *sql, Node *raw);
 extern void pln_rewrite_type(TypeName *type);
 
 /* functions.c */
-extern void pln_rewrite_function(FuncCall *call);
+extern FuncCall *pln_make_system_call(const char *name, List *args, int location);
+extern Node *pln_make_cast(Node *arg, const char *type, int location);
+extern void pln_rewrite_function(PlnSql *sql, FuncCall *call);
+
+/* patterns.c: date and time functions with patterns of Spark */
+extern Node *pln_build_datetime(PlnSql *sql, FuncCall *call);
 
 /* islands.c: embedded SQL between the grammar's own tokens */
 typedef enum PlnIslandEnd

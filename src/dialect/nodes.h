@@ -221,6 +221,7 @@ typedef struct PlnCreateDataset
 	bool		cluster_auto;
 	PlnRefreshPolicy policy;
 	bool		has_policy;
+	int			policy_location;
 	PlnSchedule *schedule;		/* NULL when none */
 	PlnFlowDef *flow;			/* AS query, or FLOW clause; NULL for an empty target */
 	List	   *notices;		/* of char *: accepted clauses without effect (PRIMARY KEY ...) */
@@ -264,6 +265,7 @@ typedef struct PlnAlter
 	char	   *text;			/* comment, owner or new name */
 	List	   *properties;
 	bool		is_table;		/* ALTER TABLE t SET TBLPROPERTIES: t need not be a dataset */
+	int			clause_location;	/* of the action's first word */
 } PlnAlter;
 
 typedef struct PlnDrop
@@ -309,6 +311,7 @@ typedef struct PlnUse
 	PlnStmt		stmt;
 	bool		is_catalog;
 	char	   *name;
+	int			name_location;
 } PlnUse;
 
 typedef struct PlnPlain

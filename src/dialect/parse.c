@@ -249,6 +249,11 @@ replaced_table(PlnParser *ps)
 	if (ps->n <= 4 || !is(ps->tok, ps->n, 0, "create") || !is(ps->tok, ps->n, 1, "or") ||
 		!is(ps->tok, ps->n, 2, "replace") || !is(ps->tok, ps->n, 3, "table"))
 		return NULL;
+	if (is(ps->tok, ps->n, 4, "if") && is(ps->tok, ps->n, 5, "not"))
+		ereport(ERROR,
+				(errcode(PLN_ERR_SYNTAX),
+				 errmsg("IF NOT EXISTS cannot be combined with OR REPLACE"),
+				 pln_script_errposition(ps->script, ps->tok[4].location)));
 	end = skip_name(ps->tok, ps->n, i);
 	for (; i < end && i < ps->n; i += 2)
 	{

@@ -27,6 +27,20 @@ behind_parens(PlnEmbed *e, int open)
 	return Min(pln_matching_paren(e->tok, e->n, open) + 1, e->n);
 }
 
+/* A clause that is left out; named once for a statement. */
+static void
+note(PlnEmbed *e, const char *clause)
+{
+	ListCell   *lc;
+
+	foreach(lc, e->notices)
+	{
+		if (strcmp(lfirst(lc), clause) == 0)
+			return;
+	}
+	e->notices = lappend(e->notices, pstrdup(clause));
+}
+
 /* One clause behind the columns of CREATE TABLE: the token behind it, or i. */
 static int
 table_clause(PlnEmbed *e, int i, const char **name)
@@ -45,7 +59,7 @@ table_clause(PlnEmbed *e, int i, const char **name)
 	}
 	if (pln_token_is(&e->tok[i], "using") && pln_token_is(next, "delta"))
 	{
-		*name = NULL;
+		*name = "USING DELTA";
 		return i + 2;
 	}
 	if (pln_token_is(&e->tok[i], "tblproperties") && next->type == '(')
@@ -74,7 +88,7 @@ column_list_rules(PlnEmbed *e, int open, int close)
 			e->tok[i - 1].type != ',' && i > open + 1)
 		{
 			pln_embed_drop(e, i, i + 2);
-			e->notices = lappend(e->notices, pstrdup("COMMENT on a column"));
+			note(e, "COMMENT on a column");
 		}
 		else if (pln_token_is(&e->tok[i], "constraint") && pln_token_is(tok(e, i + 2), "expect"))
 			pln_refuse_token(e, i, "an expectation on an ordinary table",
@@ -108,8 +122,8 @@ create_table_rules(PlnEmbed *e, int i)
 			pln_refuse_token(e, i, "CREATE TABLE ... FLOW", "Use CREATE STREAMING TABLE.");
 		to = table_clause(e, i, &name);
 		pln_embed_drop(e, i, to);
-		if (to > i && name != NULL)
-			e->notices = lappend(e->notices, pstrdup(name));
+		if (to > i)
+			note(e, name);
 		i = Max(to, i + 1);
 	}
 }

@@ -198,7 +198,7 @@ rewrite_walker(Node *node, void *context)
 			/* arguments first: the node may turn into another kind */
 			if (raw_expression_tree_walker(node, rewrite_walker, context))
 				return true;
-			pln_rewrite_function((FuncCall *) node);
+			pln_rewrite_function(sql, (FuncCall *) node);
 			return false;
 		case T_UpdateStmt:
 			rewrite_targets(((UpdateStmt *) node)->targetList, ((UpdateStmt *) node)->relation);

@@ -139,7 +139,7 @@ interval_rule(PlnEmbed *e, int i)
 	pln_embed_drop(e, i + 1, to);
 }
 
-/* TRY_CAST(x AS type) -> pipeline.try_cast((x)::text, NULL::type) */
+/* TRY_CAST(x AS type) -> pipeline.try_cast((x), NULL::type) */
 static void
 try_cast_rule(PlnEmbed *e, int i)
 {
@@ -165,7 +165,7 @@ try_cast_rule(PlnEmbed *e, int i)
 				 pln_script_errposition(e->ps->script, e->tok[i].location)));
 	e->edit[i].text = "pipeline.try_cast";
 	e->edit[i + 1].after = "(";
-	e->edit[as].text = ")::text, NULL::";
+	e->edit[as].text = "), NULL::";
 }
 
 /* The token behind the > that closes the < at i, or -1. */

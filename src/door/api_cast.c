@@ -7,6 +7,9 @@
  * domain's constraints mean NULL.
  * One polymorphic function, not one for each type: those would be chosen for domains over
  * their type, too, and pass by the domain's checks.
+ *
+ * A value that is no text goes by the text that a cast to text gives, and a number that
+ * becomes an integer loses its fraction first, as in Spark; a cast of PostgreSQL rounds.
  */
 #include "postgres.h"
 
@@ -14,8 +17,11 @@
 #include "fmgr.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/primnodes.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
+#include "utils/numeric.h"
 
 #include "base/errors.h"
 #include "compat/soft_input.h"
@@ -30,6 +36,13 @@ typedef struct CastTarget
 	int32		typmod;
 	Oid			ioparam;
 	FmgrInfo	input;
+
+	/* the value to be cast */
+	Oid			source;
+	bool		source_is_text;
+	bool		truncate;		/* a number with a fraction to an integer type */
+	bool		to_text_is_cast;	/* to_text is a cast to text, else an output function */
+	FmgrInfo	to_text;
 } CastTarget;
 
 typedef struct CastStep
@@ -48,6 +61,35 @@ argument_typmod(FmgrInfo *flinfo)
 	if (flinfo->fn_expr != NULL && IsA(flinfo->fn_expr, FuncExpr))
 		args = ((FuncExpr *) flinfo->fn_expr)->args;
 	return list_length(args) == 2 ? exprTypmod(lsecond(args)) : -1;
+}
+
+static bool
+is_integer(Oid type)
+{
+	type = getBaseType(type);
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/* How the value to be cast becomes text. */
+static void
+find_source(CastTarget *target, FmgrInfo *flinfo)
+{
+	Oid			type = get_fn_expr_argtype(flinfo, 0);
+	Oid			function;
+	bool		varlena;
+
+	target->source = OidIsValid(type) ? getBaseType(type) : TEXTOID;
+	target->source_is_text = target->source == TEXTOID || target->source == VARCHAROID;
+	if (target->source_is_text)
+		return;
+	target->truncate = is_integer(target->type) &&
+		(target->source == NUMERICOID || target->source == FLOAT8OID ||
+		 target->source == FLOAT4OID);
+	target->to_text_is_cast = find_coercion_pathway(TEXTOID, target->source, COERCION_EXPLICIT,
+													&function) == COERCION_PATH_FUNC;
+	if (!target->to_text_is_cast)
+		getTypeOutputInfo(target->source, &function, &varlena);
+	fmgr_info_cxt(function, &target->to_text, flinfo->fn_mcxt);
 }
 
 static CastTarget *
@@ -70,8 +112,40 @@ find_target(FmgrInfo *flinfo)
 				 errhint("pipeline.try_cast(value, NULL::integer)")));
 	getTypeInputInfo(target->type, &input, &target->ioparam);
 	fmgr_info_cxt(input, &target->input, flinfo->fn_mcxt);
+	find_source(target, flinfo);
 	flinfo->fn_extra = target;
 	return target;
+}
+
+/* Without the fraction; what is no finite number stays, and is no integer. */
+static Datum
+truncate_number(CastTarget *target, Datum value)
+{
+	switch (target->source)
+	{
+		case FLOAT8OID:
+			value = DirectFunctionCall1(float8_numeric, value);
+			break;
+		case FLOAT4OID:
+			value = DirectFunctionCall1(float8_numeric, DirectFunctionCall1(ftod, value));
+			break;
+		default:
+			break;
+	}
+	return DirectFunctionCall2(numeric_trunc, value, Int32GetDatum(0));
+}
+
+/* The value's text. */
+static char *
+value_text(CastTarget *target, Datum value)
+{
+	if (target->source_is_text)
+		return text_to_cstring(DatumGetTextPP(value));
+	if (target->truncate)
+		return DatumGetCString(DirectFunctionCall1(numeric_out, truncate_number(target, value)));
+	if (target->to_text_is_cast)
+		return TextDatumGetCString(FunctionCall1(&target->to_text, value));
+	return OutputFunctionCall(&target->to_text, value);
 }
 
 static void
@@ -92,7 +166,7 @@ pipeline_try_cast(PG_FUNCTION_ARGS)
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	step.target = find_target(fcinfo->flinfo);
-	step.text = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	step.text = value_text(step.target, PG_GETARG_DATUM(0));
 	switch (pln_soft_input(step.target->type, step.target->typmod, step.text, &step.result))
 	{
 		case PLN_SOFT_OK:

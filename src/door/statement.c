@@ -7,6 +7,7 @@
 #include "access/xact.h"
 #include "catalog/namespace.h"
 #include "commands/dbcommands.h"
+#include "commands/defrem.h"
 #include "catalog/pg_authid.h"
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
@@ -21,7 +22,9 @@
 #include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
+#include "analyze/define.h"
 #include "analyze/star.h"
+#include "analyze/unbuilt.h"
 #include "base/errors.h"
 #include "base/guc.h"
 #include "base/ident.h"
@@ -43,8 +46,9 @@ static RangeVar *
 range_var(PlnScript *script, PlnName *name)
 {
 	if (name->catalog != NULL && strcmp(name->catalog, get_database_name(MyDatabaseId)) != 0)
-		refuse(script, name->location, psprintf("\"%s\" is in another database", name->name),
-			   "The catalog part of a name must be the current database.");
+		refuse(script, name->location,
+			   psprintf("catalog \"%s\" is not the current database", name->catalog),
+			   psprintf("Leave it out: %s", pln_quote_qualified(name->schema, name->name)));
 	return makeRangeVar(name->schema, name->name, -1);
 }
 
@@ -210,6 +214,7 @@ drop(PlnScript *script, PlnDrop *stmt)
 	const char *what = stmt->dataset_kind == PLN_MATERIALIZED_VIEW ? "MATERIALIZED VIEW" :
 		stmt->dataset_kind == PLN_STREAMING_TABLE ? "TABLE" : "VIEW";
 
+	(void) range_var(script, stmt->name);	/* checks the catalog */
 	(void) pln_spi_user(psprintf("DROP %s %s%s%s", what, stmt->if_exists ? "IF EXISTS " : "",
 								 pln_quote_qualified(stmt->name->schema, stmt->name->name),
 								 stmt->cascade ? " CASCADE" : ""));
@@ -225,9 +230,8 @@ alter(PlnScript *script, PlnAlter *stmt)
 	if (stmt->alter_kind == PLN_ALTER_ADD_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_ALTER_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_DROP_SCHEDULE)
-		refuse(script, stmt->schedule ? stmt->schedule->location : stmt->stmt.location,
-			   stmt->schedule && stmt->schedule->kind == PLN_SCHEDULE_TRIGGER ?
-			   "TRIGGER ON UPDATE is not supported yet" : "SCHEDULE is not supported yet", NULL);
+		pln_refuse_schedule(script, stmt->schedule, stmt->clause_location, name,
+							psprintf("CALL pipeline.refresh(%s)", quote_literal_cstr(name)));
 	(void) dataset_relid(script, stmt->name, stmt->dataset_kind, false);
 	switch (stmt->alter_kind)
 	{
@@ -245,7 +249,7 @@ alter(PlnScript *script, PlnAlter *stmt)
 										 quote_identifier(stmt->text)));
 			break;
 		default:
-			refuse(script, stmt->stmt.location,
+			refuse(script, stmt->clause_location,
 				   "ALTER ... SET TBLPROPERTIES is not supported yet",
 				   "Repeat CREATE OR REFRESH with the new TBLPROPERTIES.");
 	}
@@ -254,12 +258,19 @@ alter(PlnScript *script, PlnAlter *stmt)
 static void
 describe(PlnScript *script, PlnDescribe *stmt)
 {
-	Oid			relid = RangeVarGetRelid(range_var(script, stmt->name), NoLock, false);
+	Oid			relid = RangeVarGetRelid(range_var(script, stmt->name), NoLock, true);
 	Oid			argtypes[1] = {OIDOID};
 	Datum		values[1];
 	PlnRows    *rows;
 	uint64		i;
 
+	if (!OidIsValid(relid))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation %s does not exist",
+						pln_quote_qualified(stmt->name->schema, stmt->name->name)),
+				 errhint("SELECT * FROM pipeline.datasets;"),
+				 pln_script_errposition(script, stmt->name->location)));
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
 		aclcheck_error(ACLCHECK_NO_PRIV, OBJECT_TABLE, stmt->name->name);
@@ -290,11 +301,17 @@ use(PlnScript *script, PlnUse *stmt)
 	if (stmt->is_catalog)
 	{
 		if (strcmp(stmt->name, get_database_name(MyDatabaseId)) != 0)
-			refuse(script, stmt->stmt.location,
-				   psprintf("catalog \"%s\" is not the current database", stmt->name), NULL);
+			refuse(script, stmt->name_location,
+				   psprintf("catalog \"%s\" is not the current database", stmt->name),
+				   psprintf("Connect to it: \\c %s", quote_identifier(stmt->name)));
 		return;
 	}
-	(void) get_namespace_oid(stmt->name, false);
+	if (!OidIsValid(get_namespace_oid(stmt->name, true)))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_SCHEMA),
+				 errmsg("schema \"%s\" does not exist", stmt->name),
+				 errhint("CREATE SCHEMA %s;", quote_identifier(stmt->name)),
+				 pln_script_errposition(script, stmt->name_location)));
 	(void) set_config_option("search_path",
 							 psprintf("%s, %s", quote_identifier(stmt->name),
 									  GetConfigOption("search_path", false, false)),
@@ -332,6 +349,99 @@ run_planned(Query *query, const char *text)
 	PopActiveSnapshot();
 }
 
+/* ---- CREATE OR REPLACE TABLE ---- */
+
+typedef struct Replacement
+{
+	char	   *schema;
+	char	   *name;
+	char	   *new_name;		/* CREATE TABLE AS: made under this name, then renamed; or NULL */
+} Replacement;
+
+static void
+refuse_replacing(PlnScript *script, PlnPlain *stmt, Oid relid)
+{
+	PlnDataset *dataset = pln_dataset_by_relid(relid);
+	char		relkind = get_rel_relkind(relid);
+
+	if (dataset != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("%s is a dataset of a pipeline", pln_dataset_display_name(dataset)),
+				 errhint("CREATE OR REFRESH %s %s ...",
+						 dataset->kind == PLN_STREAMING_TABLE ? "STREAMING TABLE" :
+						 "MATERIALIZED VIEW", pln_dataset_display_name(dataset)),
+				 pln_script_errposition(script, stmt->replaces->location)));
+	if (relkind != RELKIND_RELATION && relkind != RELKIND_PARTITIONED_TABLE)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a table", stmt->replaces->name),
+				 pln_script_errposition(script, stmt->replaces->location)));
+}
+
+static void
+drop_replaced(Replacement *replacement)
+{
+	(void) pln_spi_user(psprintf("DROP TABLE %s",
+								 pln_quote_qualified(replacement->schema, replacement->name)));
+	CommandCounterIncrement();
+}
+
+/*
+ * Before CREATE OR REPLACE TABLE: the old table goes, in the same transaction.  That of
+ * CREATE TABLE AS goes afterwards, since the query may read it.
+ */
+static void
+begin_replacement(PlnScript *script, PlnPlain *stmt, RawStmt *raw, Replacement *replacement)
+{
+	RangeVar   *rv = range_var(script, stmt->replaces);
+	Oid			nsp = RangeVarGetCreationNamespace(rv);
+	Oid			relid = get_relname_relid(rv->relname, nsp);
+
+	replacement->schema = get_namespace_name(nsp);
+	replacement->name = rv->relname;
+	replacement->new_name = NULL;
+	if (!OidIsValid(relid))
+		return;
+	refuse_replacing(script, stmt, relid);
+	if (IsA(raw->stmt, CreateTableAsStmt))
+	{
+		IntoClause *into = ((CreateTableAsStmt *) raw->stmt)->into;
+
+		replacement->new_name = ChooseRelationName(rv->relname, NULL, "new", nsp, false);
+		into->rel->schemaname = replacement->schema;
+		into->rel->relname = replacement->new_name;
+	}
+	else
+		drop_replaced(replacement);
+}
+
+static void
+end_replacement(Replacement *replacement)
+{
+	if (replacement->new_name == NULL)
+		return;
+	drop_replaced(replacement);
+	(void) pln_spi_user(psprintf("ALTER TABLE %s RENAME TO %s",
+								 pln_quote_qualified(replacement->schema, replacement->new_name),
+								 quote_identifier(replacement->name)));
+}
+
+/* The table that a plain statement makes, as text; NULL when it makes none. */
+static char *
+made_table(RawStmt *raw)
+{
+	RangeVar   *rv;
+
+	if (IsA(raw->stmt, CreateStmt))
+		rv = ((CreateStmt *) raw->stmt)->relation;
+	else if (IsA(raw->stmt, CreateTableAsStmt))
+		rv = ((CreateTableAsStmt *) raw->stmt)->into->rel;
+	else
+		return NULL;
+	return pln_quote_qualified(rv->schemaname, rv->relname);
+}
+
 /* Any other statement: as typed, with the caller's rights and without restriction (C16). */
 static void
 plain(PlnScript *script, PlnPlain *stmt)
@@ -340,9 +450,12 @@ plain(PlnScript *script, PlnPlain *stmt)
 	RawStmt    *raw;
 	List	   *queries;
 	ListCell   *lc;
+	char	   *table;
+	Replacement replacement = {0};
 
 	pln_error_scope_begin(&scope, script, stmt->sql);
 	raw = pln_sql_parse_plain(stmt->sql);
+	table = made_table(raw);
 	if (IsA(raw->stmt, TransactionStmt))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_TRANSACTION_TERMINATION),
@@ -351,6 +464,8 @@ plain(PlnScript *script, PlnPlain *stmt)
 				 pln_script_errposition(script, stmt->stmt.location)));
 	if (IsA(raw->stmt, SelectStmt))
 		raw = pln_expand_select(raw, stmt->sql);
+	if (stmt->replaces != NULL)
+		begin_replacement(script, stmt, raw, &replacement);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	queries = pg_analyze_and_rewrite_fixedparams(raw, stmt->sql->text, NULL, 0, NULL);
 	PopActiveSnapshot();
@@ -359,7 +474,11 @@ plain(PlnScript *script, PlnPlain *stmt)
 		run_planned(lfirst_node(Query, lc), stmt->sql->text);
 		CommandCounterIncrement();
 	}
+	if (stmt->replaces != NULL)
+		end_replacement(&replacement);
 	pln_error_scope_end(&scope);
+	if (table != NULL)
+		pln_define_notices(stmt->notices, table);
 }
 
 void
@@ -378,8 +497,7 @@ pln_door_statement(PlnScript *script, PlnStmt *stmt)
 			}
 			break;
 		case PLN_STMT_CREATE_FLOW:
-			refuse(script, stmt->location, "CREATE FLOW belongs into a pipeline",
-				   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
+			pln_refuse_flow(script, ((PlnCreateFlow *) stmt)->flow, stmt->location);
 			break;
 		case PLN_STMT_REFRESH:
 			refresh(script, (PlnRefresh *) stmt);
@@ -391,12 +509,17 @@ pln_door_statement(PlnScript *script, PlnStmt *stmt)
 			drop(script, (PlnDrop *) stmt);
 			break;
 		case PLN_STMT_GRANT_REFRESH:
-			refuse(script, stmt->location, "GRANT REFRESH is not supported yet",
-				   "Grant EXECUTE on the pipeline's procedure.");
+			if (((PlnGrantRefresh *) stmt)->is_grant)
+				refuse(script, stmt->location, "GRANT REFRESH is not supported yet",
+					   "For a whole pipeline: GRANT EXECUTE ON PROCEDURE ... TO ...");
+			else
+				refuse(script, stmt->location, "REVOKE REFRESH is not supported yet",
+					   "For a whole pipeline: REVOKE EXECUTE ON PROCEDURE ... FROM ...");
 			break;
 		case PLN_STMT_EXPLAIN_CREATE:
 			refuse(script, stmt->location,
-				   "EXPLAIN CREATE MATERIALIZED VIEW is not supported yet", NULL);
+				   "EXPLAIN CREATE MATERIALIZED VIEW is not supported yet",
+				   "Look at its query: EXPLAIN SELECT ...");
 			break;
 		case PLN_STMT_DESCRIBE:
 			describe(script, (PlnDescribe *) stmt);

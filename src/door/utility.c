@@ -214,12 +214,13 @@ refuse_unbuilt(Node *stmt)
 				what = "ALTER MATERIALIZED VIEW ... SET/RESET (pipeline...)";
 		}
 	}
-	else if (IsA(stmt, ExplainStmt) &&
-			 IsA(castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt, CreateTableAsStmt))
+	else if (IsA(stmt, ExplainStmt))
 	{
+		/* NULL for a query */
 		Node	   *create = castNode(Query, ((ExplainStmt *) stmt)->query)->utilityStmt;
 
-		if (has_our_options(((CreateTableAsStmt *) create)->into->options))
+		if (create != NULL && IsA(create, CreateTableAsStmt) &&
+			has_our_options(((CreateTableAsStmt *) create)->into->options))
 			what = "EXPLAIN CREATE MATERIALIZED VIEW";
 	}
 	else if (IsA(stmt, GrantStmt))
