@@ -105,7 +105,7 @@ answers(9, [q(Flow 'twice' has been planned to be executed as FULL_RECOMPUTE.)],
 my $history = $query{10}[0] =~ s/shop\.daily/shop.twice/r;
 rows_are($node, $db, $history, [ 'COMPLETED|4', 'FAILED|1', 'INITIALIZING|5', 'RUNNING|5', 'SETTING_UP_TABLES|5' ],
 	'10: history of one view');
-answers(11, ['START|t|5'], 'who started what');
+answers(11, [ 'CREATE|t|1', 'EDIT|t|1', 'START|t|5' ], 'who did what');
 
 my @listings = split /\n/, $node->safe_psql($db, $query{12}[0]);
 is(join(',', map { (split /\|/)[2] } @listings), '1,1,3,4', '12: files listed')
