@@ -390,7 +390,7 @@ SELECT * FROM pipeline_internal.rewrite($$SELECT * EXCEPT (k) FROM nope$$);
 SELECT * FROM pipeline_internal.rewrite($$SELECT k, count(*) FROM a GROUP BY ALL QUALIFY nope > 1$$);
 
 -- 13. Functions of Spark without a twin: the hint names PostgreSQL's way
-SELECT * FROM pipeline_internal.rewrite($$SELECT date_format(ts, 'yyyy') FROM a$$);
+SELECT * FROM pipeline_internal.rewrite($$SELECT date_format(ts, k) FROM a$$);
 SELECT * FROM pipeline_internal.rewrite($$SELECT 'ä', GET_JSON_OBJECT(k, '$.x') FROM a$$);
 SELECT * FROM pipeline_internal.rewrite($$SELECT no_such_function(ts) FROM a$$);
 

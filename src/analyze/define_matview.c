@@ -181,6 +181,17 @@ pln_define_matview(PlnProgram *program, PlnNode *node, Query *query)
 	}
 }
 
+/* Core says which column; we say which view, and the way out. */
+static void
+replace_view_context(void *arg)
+{
+	PlnNode    *node = arg;
+
+	errcontext("view \"%s\" of the pipeline", pln_node_display_name(node));
+	if (geterrcode() == ERRCODE_INVALID_TABLE_DEFINITION)
+		errhint("DROP VIEW %s; the next update makes it anew.", pln_node_display_name(node));
+}
+
 void
 pln_define_view(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 {
@@ -188,6 +199,7 @@ pln_define_view(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 	char	   *fingerprint = pln_define_fingerprint(program, query);
 	ViewStmt   *stmt;
 	PlnErrorScope scope;
+	ErrorContextCallback callback;
 	ListCell   *lc;
 
 	if (node->decl->expectations != NIL)
@@ -221,8 +233,13 @@ pln_define_view(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 		stmt->aliases = lappend(stmt->aliases,
 								makeString(((PlnColumnDef *) lfirst(lc))->name));
 	pln_error_scope_begin(&scope, program->script, node->sql);
+	callback.callback = replace_view_context;
+	callback.arg = node;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
 	node->created = !OidIsValid(dataset->relid);
 	dataset->relid = DefineView(stmt, node->sql->text, -1, -1).objectId;
+	error_context_stack = callback.previous;
 	pln_error_scope_end(&scope);
 	dataset->fingerprint = fingerprint;
 	pln_define_note(program, node, node->created ? "new" : "query changed", "view replaced");

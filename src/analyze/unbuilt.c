@@ -113,53 +113,72 @@ cdc_hint(PlnFlowDef *flow, PlnName *target)
 					name, keys, source, keys, sequence);
 }
 
-static void
-refuse_flow(PlnScript *script, PlnFlowDef *flow, PlnName *target, int location)
+/* What to type instead of a flow; NULL for one that is built. */
+static char *
+flow_hint(PlnFlowDef *flow, PlnName *target)
 {
 	char	   *name = pln_quote_qualified(target->schema, target->name);
 
 	switch (flow->kind)
 	{
 		case PLN_FLOW_AUTO_CDC:
-			refuse(script, location, "AUTO CDC", cdc_hint(flow, target));
-			break;
+			return cdc_hint(flow, target);
 		case PLN_FLOW_CDC_SNAPSHOT:
-			refuse(script, location, "AUTO CDC FROM SNAPSHOT",
-				   psprintf("The last snapshot alone: CREATE MATERIALIZED VIEW %s AS SELECT ...",
-							name));
-			break;
+			return psprintf("The last snapshot alone: CREATE MATERIALIZED VIEW %s AS SELECT ...",
+							name);
 		case PLN_FLOW_REPLACE_WHERE:
 		case PLN_FLOW_REPLACE_USING:
-			refuse(script, location,
-				   flow->kind == PLN_FLOW_REPLACE_WHERE ? "REPLACE WHERE" : "REPLACE USING",
-				   psprintf("All rows at each update: CREATE MATERIALIZED VIEW %s AS SELECT ...",
-							name));
-			break;
+			return psprintf("All rows at each update: CREATE MATERIALIZED VIEW %s AS SELECT ...",
+							name);
 		case PLN_FLOW_INSERT:
 			if (flow->once)
-				refuse(script, location, "INSERT ONCE",
-					   psprintf("Create %s, then once by hand: INSERT INTO %s SELECT ...",
-								name, name));
+				return psprintf("Create %s, then once by hand: INSERT INTO %s SELECT ...",
+								name, name);
 			break;
 	}
+	return NULL;
+}
+
+static const char *
+flow_words(PlnFlowDef *flow)
+{
+	switch (flow->kind)
+	{
+		case PLN_FLOW_AUTO_CDC:
+			return "AUTO CDC";
+		case PLN_FLOW_CDC_SNAPSHOT:
+			return "AUTO CDC FROM SNAPSHOT";
+		case PLN_FLOW_REPLACE_WHERE:
+			return "REPLACE WHERE";
+		case PLN_FLOW_REPLACE_USING:
+			return "REPLACE USING";
+		case PLN_FLOW_INSERT:
+			break;
+	}
+	return "INSERT ONCE";
 }
 
 void
 pln_refuse_flow(PlnScript *script, PlnFlowDef *flow, int location)
 {
-	refuse_flow(script, flow, flow->target, location);
-	refuse(script, location, "CREATE FLOW",
-		   psprintf("CREATE STREAMING TABLE %s AS SELECT ... FROM STREAM(a) "
-					"UNION ALL SELECT ... FROM STREAM(b);",
-					pln_quote_qualified(flow->target->schema, flow->target->name)));
+	bool		cdc = flow->kind == PLN_FLOW_AUTO_CDC || flow->kind == PLN_FLOW_CDC_SNAPSHOT;
+	char	   *hint = flow_hint(flow, flow->target);
+
+	if (hint == NULL)
+		hint = psprintf("CREATE STREAMING TABLE %s AS SELECT ... FROM STREAM(a) "
+						"UNION ALL SELECT ... FROM STREAM(b);",
+						pln_quote_qualified(flow->target->schema, flow->target->name));
+	refuse(script, location, cdc ? flow_words(flow) : "CREATE FLOW", hint);
 	pg_unreachable();
 }
 
 void
 pln_refuse_unbuilt(PlnScript *script, PlnCreateDataset *decl, const char *call)
 {
-	if (decl->flow != NULL)
-		refuse_flow(script, decl->flow, decl->name, decl->flow->location);
+	char	   *hint = decl->flow != NULL ? flow_hint(decl->flow, decl->name) : NULL;
+
+	if (hint != NULL)
+		refuse(script, decl->flow->location, flow_words(decl->flow), hint);
 	if (decl->schedule != NULL)
 		pln_refuse_schedule(script, decl->schedule, decl->schedule->location,
 							pln_quote_qualified(decl->name->schema, decl->name->name), call);

@@ -54,6 +54,7 @@ extern void pln_event(const PlnOrigin *origin, const char *level, const char *ev
  */
 extern void pln_event_create_update(const PlnOrigin *origin);
 extern void pln_event_user_action(const PlnOrigin *origin, const char *action);
+extern void pln_event_runtime_details(const PlnOrigin *origin);
 extern void pln_event_update_progress(const PlnOrigin *origin, const char *state);
 extern void pln_event_dataset_definition(const PlnOrigin *origin, int nflows, List *expectations);
 extern void pln_event_flow_definition(const PlnOrigin *origin, List *input_names,

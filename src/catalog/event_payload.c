@@ -11,6 +11,7 @@
 #include "base/errors.h"
 #include "base/ident.h"
 #include "base/json.h"
+#include "base/version.h"
 #include "catalog/event_internal.h"
 #include "catalog/event_log.h"
 #include "catalog/expectations.h"
@@ -551,4 +552,20 @@ pln_event_update_failed(const PlnOrigin *origin, const PlnOutcome *outcome)
 					 psprintf("Update %s is FAILED.", pln_update_short_id(origin->update)),
 					 "{\"state\": \"FAILED\"}", error_json(outcome, NULL),
 					 failure_notice(origin, NULL));
+}
+
+/* dialect-reference §3.4: which software ran it. */
+void
+pln_event_runtime_details(const PlnOrigin *origin)
+{
+	StringInfoData json;
+
+	initStringInfo(&json);
+	pln_json_open(&json, NULL, '{');
+	pln_json_open(&json, "runtime_version", '{');
+	pln_json_text(&json, "dbr_version",
+				  psprintf("pipeline %s on PostgreSQL %s", PLN_SQL_VERSION, PG_VERSION));
+	pln_json_close(&json, '}');
+	pln_json_close(&json, '}');
+	pln_event(origin, "INFO", "runtime_details", "Runtime details.", json.data, NULL);
 }

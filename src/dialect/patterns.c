@@ -553,7 +553,7 @@ refuse_pattern(PlnSql *sql, A_Const *constant, PatternUse use, const char *why)
 			 errmsg("date/time pattern \"%s\" cannot be translated", constant->val.sval.sval),
 			 why != NULL ? errdetail("%s", why) : 0,
 			 use == PATTERN_PARSE ?
-			 errhint("Write PostgreSQL's: to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS'), or to_date.") :
+			 errhint("Write PostgreSQL's: to_timestamp(text, 'YYYY-MM-DD HH24:MI:SS').") :
 			 errhint("Write PostgreSQL's: to_char(timestamp, 'YYYY-MM-DD HH24:MI:SS')."),
 			 pln_posmap_errposition(sql, constant->location)));
 }

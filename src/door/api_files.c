@@ -134,6 +134,10 @@ map_columns(TupleDesc desc, PlnFileSchema *schema)
 			pln_file_schema_column(schema, n, &name, &type, &typmod, &collation);
 			if (strcmp(name, NameStr(att->attname)) == 0)
 				break;
+			/* what _metadata.x of a dataset's query is called in its stored form */
+			if (n >= width - PLN_METADATA_COLUMNS &&
+				strcmp(psprintf("_metadata_%s", name), NameStr(att->attname)) == 0)
+				break;
 		}
 		if (n == width)
 			ereport(ERROR,

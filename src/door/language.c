@@ -35,6 +35,7 @@
 #include "base/ident.h"
 #include "base/secctx.h"
 #include "base/spi.h"
+#include "catalog/event_log.h"
 #include "door/door.h"
 #include "update/attempt.h"
 #include "update/update.h"
@@ -319,6 +320,7 @@ pipeline_validator(PG_FUNCTION_ARGS)
 	PlnProcedure *procedure;
 	PlnPipeline *existing;
 	PlnRequest	request;
+	PlnOrigin	origin;
 	List	   *plan;
 
 	if (!CheckFunctionValidatorAccess(fcinfo->flinfo->fn_oid, oid))
@@ -338,6 +340,9 @@ pipeline_validator(PG_FUNCTION_ARGS)
 	if (!procedure->has_acl && (existing == NULL || existing->dropped))
 		revoke_public(procedure);
 	pln_pipeline_save(request.pipeline);
+	memset(&origin, 0, sizeof(origin));
+	origin.pipeline = request.pipeline;
+	pln_event_user_action(&origin, existing != NULL && !existing->dropped ? "EDIT" : "CREATE");
 	say_created(procedure, request.ndatasets, existing != NULL && !existing->dropped, plan);
 	PG_RETURN_VOID();
 }

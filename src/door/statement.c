@@ -230,7 +230,9 @@ alter(PlnScript *script, PlnAlter *stmt)
 	if (stmt->alter_kind == PLN_ALTER_ADD_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_ALTER_SCHEDULE ||
 		stmt->alter_kind == PLN_ALTER_DROP_SCHEDULE)
-		pln_refuse_schedule(script, stmt->schedule, stmt->clause_location, name,
+		pln_refuse_schedule(script, stmt->schedule,
+							stmt->schedule ? stmt->schedule->location : stmt->clause_location,
+							name,
 							psprintf("CALL pipeline.refresh(%s)", quote_literal_cstr(name)));
 	(void) dataset_relid(script, stmt->name, stmt->dataset_kind, false);
 	switch (stmt->alter_kind)
@@ -267,9 +269,14 @@ describe(PlnScript *script, PlnDescribe *stmt)
 	if (!OidIsValid(relid))
 		ereport(ERROR,
 				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation %s does not exist",
-						pln_quote_qualified(stmt->name->schema, stmt->name->name)),
-				 errhint("SELECT * FROM pipeline.datasets;"),
+				 errmsg("relation \"%s\" does not exist", stmt->name->name),
+				 errhint("SELECT dataset FROM pipeline.datasets;"),
+				 pln_script_errposition(script, stmt->name->location)));
+	if (pln_dataset_by_relid(relid) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("\"%s\" is not a dataset of a pipeline", stmt->name->name),
+				 errhint("SELECT dataset FROM pipeline.datasets;"),
 				 pln_script_errposition(script, stmt->name->location)));
 	if (!has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS) &&
 		pg_class_aclcheck(relid, GetUserId(), ACL_SELECT) != ACLCHECK_OK)
@@ -462,8 +469,7 @@ plain(PlnScript *script, PlnPlain *stmt)
 				 errmsg("DO is one transaction"),
 				 errhint("Put COMMIT and ROLLBACK around DO."),
 				 pln_script_errposition(script, stmt->stmt.location)));
-	if (IsA(raw->stmt, SelectStmt))
-		raw = pln_expand_select(raw, stmt->sql);
+	raw = pln_expand_select(raw, stmt->sql);
 	if (stmt->replaces != NULL)
 		begin_replacement(script, stmt, raw, &replacement);
 	PushActiveSnapshot(GetTransactionSnapshot());

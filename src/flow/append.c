@@ -90,9 +90,8 @@ append_prepare(PlnFlowContext *cxt)
 		ereport(ERROR,
 				(errcode(strcmp(reason->code, "CAPTURE_NOT_ALLOWED") == 0 ?
 						 PLN_ERR_NOT_ALLOWED : PLN_ERR_NOT_BUILT),
-				 errmsg("streaming table \"%s\" cannot read its source as a stream",
-						pln_dataset_display_name(cxt->dataset)),
-				 errdetail("%s", text),
+				 errmsg("source of streaming table \"%s\" cannot be read as a stream: %s",
+						pln_dataset_display_name(cxt->dataset), text),
 				 remedy ? errhint("%s", remedy) : 0));
 	}
 	return created;

@@ -171,6 +171,23 @@ define_step(void *arg)
 	runner->blocked = palloc0(sizeof(bool) * Max(runner->program->nnodes, 1));
 }
 
+/* A definition, or the "*" in it, means something else than at the last update. */
+static void
+say_changes(Runner *runner)
+{
+	ListCell   *lc;
+
+	if (pln_guc_messages == PLN_MESSAGES_QUIET)
+		return;
+	foreach(lc, runner->program->plan)
+	{
+		PlnPlanItem *item = lfirst(lc);
+
+		if (strcmp(item->change, "new") != 0)
+			ereport(NOTICE, (errmsg("%s: %s; %s", item->dataset, item->change, item->effect)));
+	}
+}
+
 static void
 definition_events(Runner *runner)
 {
@@ -562,6 +579,7 @@ run_update(Runner *runner)
 	origin = origin_of(runner, NULL);
 	pln_event_create_update(&origin);
 	pln_event_user_action(&origin, "START");
+	pln_event_runtime_details(&origin);
 	set_state(runner, "INITIALIZING");
 	end_step(runner);
 	pln_debug_point("update started");
@@ -569,7 +587,10 @@ run_update(Runner *runner)
 	error = pln_attempt(define_step, runner, runner->context);
 	if (error != NULL)
 		fail_definition(runner, error);
+	if (request->full_refresh)
+		set_state(runner, "RESETTING");
 	set_state(runner, "SETTING_UP_TABLES");
+	say_changes(runner);
 	definition_events(runner);
 	set_state(runner, "RUNNING");
 	end_step(runner);

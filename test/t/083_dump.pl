@@ -1,5 +1,6 @@
 # Dump and restore: the next update goes on where the last one ended, and what was not consumed
-# at the time of the dump is read once.
+# of a plain table at the time of the dump is read once.  A backlog between two streaming tables
+# cannot be told from the rows around it after a restore: it is refused, never guessed.
 use strict;
 use warnings;
 use PipelineTest;
@@ -48,18 +49,19 @@ rows_are($node, 'new', q(SELECT has_function_privilege('runner', 's.p()', 'EXECU
 
 # the backlog, then news of all kinds
 $node->safe_psql('new', q(SELECT pipeline.drop_expectation('s.total', 'not_ten')));
-# which rows of a restored table were not read yet cannot be told: refused, never guessed
-fails_with($node, 'new', 'CALL s.p()', '55000', qr/restored from a dump/, 'an unread append of our own');
-$node->safe_psql('new', q(CALL pipeline.refresh('s.copies', full_refresh => true); CALL s.p()));
+fails_with($node, 'new', 'CALL s.p()', '55000', qr/restored from a dump.*full_refresh => true/s,
+	'the backlog between two streaming tables');
 rows_are($node, 'new', 'SELECT id, v FROM s.rows ORDER BY id', [ '1|10', '3|30', '4|40' ], 'the backlog of the source, once');
-rows_are($node, 'new', 'SELECT id, v FROM s.copies ORDER BY id', [ '1|10', '3|30', '4|40' ], 'the backlog of the second table, once');
+rows_are($node, 'new', 'SELECT id, v FROM s.copies ORDER BY id', ['1|10'], 'the second table stands still');
+$node->safe_psql('new', q(CALL pipeline.refresh('s.copies', full_refresh => true); CALL s.p()));
+rows_are($node, 'new', 'SELECT id, v FROM s.copies ORDER BY id', [ '1|10', '3|30', '4|40' ], 'until it was refreshed in full');
 rows_are($node, 'new', 'SELECT files, v FROM s.total', ['2|80'], 'the view follows');
 write_file("$landing/2.json", qq({"id": 3}\n));
 $node->safe_psql('new', 'INSERT INTO s.src VALUES (5, 50), (6, NULL), (7, 5000); CALL s.p()');
 rows_are($node, 'new', 'SELECT (SELECT count(*) FROM s.files), (SELECT count(*) FROM s.copies), (SELECT count(*) FROM s.rows_quarantine)',
 	['3|5|2'], 'news');
 rows_are($node, 'new', q(SELECT failed FROM pipeline.quality WHERE expectation = 'small' ORDER BY ended_at DESC LIMIT 1), ['2'],
-	'the rule that a function added: NULL violates it too');
+	'the rule that a function added; NULL violates it');
 fails_with($node, 'new', 'UPDATE s.rows SET v = 0', '55000', qr/maintained by a pipeline/, 'the guard');
 
 # the old database knows nothing of it
