@@ -275,6 +275,12 @@ append_metrics(StringInfo json, const PlnOrigin *origin, const PlnOutcome *outco
 	}
 	else
 		pln_json_int(json, "num_output_rows", outcome->rows_out);
+	if (origin->dataset != NULL && origin->dataset->kind == PLN_STREAMING_TABLE)
+	{
+		/* an update reads all that there was when it began */
+		pln_json_int(json, "backlog_bytes", 0);
+		pln_json_int(json, "backlog_files", 0);
+	}
 	if (outcome->bytes_out > 0)
 		pln_json_int(json, "num_output_bytes", outcome->bytes_out);
 	pln_json_int(json, "executor_time_ms", (int64) outcome->elapsed_ms);

@@ -34,6 +34,7 @@ CREATE TEMP TABLE expected_functions (name, arguments, result, volatility, stric
 	('stream', 'internal', 'tsm_handler', 'v', true),
 	('to_timestamp', 'value double precision', 'timestamp with time zone', 'i', true),
 	('to_timestamp', 'value text', 'timestamp with time zone', 's', true),
+	('try_cast', 'value "any", as_type anyelement', 'anyelement', 's', false),
 	('try_cast', 'value text, as_type anyelement', 'anyelement', 's', false),
 	('try_expectation', 'dataset regclass, condition text, OUT passed bigint, OUT failed bigint, OUT sample jsonb', 'record', 'v', false);
 

@@ -151,7 +151,7 @@ counts_are($node, $db, 'p', 'e1', '3|2', 'e1');
 counts_are($node, $db, 'p', 'e2', '3|2', 'e2');
 rows_are($node, $db, q(SELECT sum((details #>> '{flow_progress,data_quality,dropped_records}')::int), sum((details #>> '{flow_progress,metrics,num_output_rows}')::int)
 	FROM pipeline.event_log('p')), ['2|3'], 'dropped and output');
-rows_are($node, $db, q(SELECT count(*) = count(DISTINCT id), bool_and("timestamp" IS NOT NULL AND level IS NOT NULL AND message <> '' AND origin->>'update_id' IS NOT NULL)
+rows_are($node, $db, q(SELECT count(*) = count(DISTINCT id), bool_and("timestamp" IS NOT NULL AND level IS NOT NULL AND message <> '' AND (event_type = 'user_action' OR origin->>'update_id' IS NOT NULL))
 	FROM pipeline.event_log('p')), ['t|t'], 'every event is complete');
 rows_are($node, $db, q(SELECT string_agg(details #>> '{flow_progress,status}', ' ' ORDER BY (sequence #>> '{data_plane_id,seq_no}')::bigint)
 	FROM pipeline.event_log('p') WHERE event_type = 'flow_progress' AND origin->>'update_id' = (SELECT update_id::text FROM pipeline.updates ORDER BY started_at LIMIT 1)),

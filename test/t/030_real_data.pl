@@ -142,8 +142,8 @@ CREATE OR REFRESH STREAMING TABLE silver_movies (
 	CONSTRAINT home_is_part EXPECT (us_gross <= worldwide_gross),
 	CONSTRAINT budget EXPECT (budget >= 1000000) ON VIOLATION QUARANTINE ROW,
 	CONSTRAINT length_if_known EXPECT (CASE WHEN minutes IS NOT NULL THEN minutes BETWEEN 60 AND 240 ELSE TRUE END)
-) AS SELECT TRIM(title) AS title, TO_DATE(`release date`, 'Mon DD YYYY') AS released,
-	CAST(`worldwide gross` AS BIGINT) AS worldwide_gross, `us gross` AS us_gross,
+) AS SELECT TRIM(title) AS title, TO_DATE(`Release Date`, 'Mon DD YYYY') AS released,
+	CAST(`Worldwide Gross` AS BIGINT) AS worldwide_gross, `us gross` AS us_gross,
 	CAST(`production budget` AS DECIMAL(14,2)) AS budget, CAST(`running time min` AS INT) AS minutes,
 	`major genre` AS genre, `imdb rating` AS rating, file
 FROM STREAM(LIVE.bronze_movies);
@@ -151,7 +151,7 @@ FROM STREAM(LIVE.bronze_movies);
 CREATE OR REFRESH STREAMING TABLE silver_birds (
 	CONSTRAINT has_state EXPECT (state IS NOT NULL AND state <> 'N/A') ON VIOLATION QUARANTINE ROW,
 	CONSTRAINT has_speed EXPECT (speed > 0)
-) AS SELECT `airport name` AS airport, `flight date` AS day, `origin state` AS state,
+) AS SELECT `Airport Name` AS airport, `Flight Date` AS day, `origin state` AS state,
 	CAST(`cost total $` AS DECIMAL(12,2)) AS cost, `speed ias in knots` AS speed, file
 FROM STREAM(LIVE.bronze_birds);
 

@@ -73,9 +73,9 @@ my @outcomes = (
 	['CREATE MATERIALIZED VIEW gold.latest TRIGGER', '0A000', 'TRIGGER ON UPDATE', 'TRIGGER'],
 	['CREATE MATERIALIZED VIEW gold.strict REFRESH POLICY', '0A000', 'REFRESH POLICY INCREMENTAL', 'INCREMENTAL STRICT|REFRESH POLICY'],
 	['EXPLAIN CREATE MATERIALIZED VIEW gold.maybe', '0A000', 'EXPLAIN CREATE MATERIALIZED VIEW', 'EXPLAIN'],
-	['ALTER MATERIALIZED VIEW gold.strict ADD SCHEDULE', '0A000', 'SCHEDULE', 'SCHEDULE', before => $strict],
-	['ALTER MATERIALIZED VIEW gold.strict ALTER TRIGGER', '0A000', 'TRIGGER ON UPDATE', 'TRIGGER'],
-	['ALTER MATERIALIZED VIEW gold.strict DROP SCHEDULE', '0A000', 'SCHEDULE', 'DROP|SCHEDULE|ALTER'],
+	['ALTER MATERIALIZED VIEW gold.strict ADD SCHEDULE', '0A000', 'SCHEDULE', 'ADD SCHEDULE|SCHEDULE', before => $strict],
+	['ALTER MATERIALIZED VIEW gold.strict ALTER TRIGGER', '0A000', 'TRIGGER ON UPDATE', 'ALTER TRIGGER|TRIGGER'],
+	['ALTER MATERIALIZED VIEW gold.strict DROP SCHEDULE', '0A000', 'SCHEDULE', 'DROP SCHEDULE|SCHEDULE'],
 	['REFRESH MATERIALIZED VIEW gold.strict', q(SELECT * FROM gold.strict ORDER BY 1), "1|13.00\n2|40.00",
 		before => q(UPDATE silver.parcels SET weight_kg = 13 WHERE weight_kg = 12)],
 	['REFRESH MATERIALIZED VIEW gold.strict FULL', q(SELECT state, full_refresh FROM pipeline.updates ORDER BY started_at DESC LIMIT 1), 'COMPLETED|t'],
@@ -101,7 +101,7 @@ my @outcomes = (
 		with => 'CREATE FLOW from_north AS INSERT INTO all_scans BY NAME SELECT * FROM STREAM(bronze.scans_north)'],
 	['CREATE FLOW from_north', '0A000', 'CREATE FLOW', 'CREATE FLOW', with => 'CREATE OR REFRESH STREAMING TABLE all_scans'],
 	['CREATE FLOW from_south', '0A000', 'CREATE FLOW', 'CREATE FLOW', with => 'CREATE OR REFRESH STREAMING TABLE all_scans'],
-	['CREATE FLOW history', '0A000', 'CREATE FLOW', 'CREATE FLOW', with => 'CREATE OR REFRESH STREAMING TABLE all_scans'],
+	['CREATE FLOW history', '0A000', 'INSERT ONCE|CREATE FLOW', 'CREATE FLOW|ONCE|INSERT', with => 'CREATE OR REFRESH STREAMING TABLE all_scans'],
 	['CREATE OR REFRESH STREAMING TABLE orders_current', '0A000', 'AUTO CDC', 'AUTO CDC|CREATE FLOW',
 		with => 'CREATE FLOW f AS AUTO CDC INTO orders_current FROM STREAM(bronze.orders) KEYS (order_id) SEQUENCE BY order_date'],
 	['CREATE FLOW orders_cdc', '0A000', 'AUTO CDC', 'AUTO CDC|CREATE FLOW',
@@ -161,6 +161,97 @@ rows_are($node, $db, q(SELECT comment, properties->>'quality' FROM pipeline.data
 my $rest = join(";\n", grep { !$in_pipeline{$_} && /^(?:CREATE OR REFRESH STREAMING TABLE silver.tolerant|REFRESH STREAMING|DROP|DESCRIBE)/ } @statements);
 $node->safe_psql($db, "DO LANGUAGE pipeline \$\$\n$rest;\n\$\$");
 rows_are($node, $db, 'SELECT count(*) FROM silver.tolerant', ['5'], 'several statements in one DO');
+
+# ---- the three doors: what people bring from elsewhere, pasted
+$db = fresh_db($node, 'doors');
+$node->safe_psql($db, q(
+	CREATE TABLE raw_orders (order_id text, customer_id text, ts text, amount text, status text, payload text);
+	CREATE TABLE customers (customer_id text, name text, region text);
+	INSERT INTO raw_orders VALUES
+		('o1', 'c1', '2026-01-01 10:00:00', '10.50', 'new', '{"items": [{"sku": "a", "qty": 2}], "addr": {"city": "Köln"}}'),
+		('o2', 'c2', '2026-01-02 11:30:00', 'abc', 'paid', '{}'),
+		(NULL, 'c3', '2026-01-03', '-5', 'new', NULL),
+		('o1', 'c1', '2026-01-05 10:00:00', '12.50', ' paid', '{"items": [], "addr": {"city": "Ulm"}}');
+	INSERT INTO customers VALUES ('c1', 'Ann', 'EU'), ('c2', 'Bob', 'US');));
+
+# a pipeline with old and new spellings, in an order that is not that of execution
+$node->safe_psql($db, q(CREATE PROCEDURE medallion() LANGUAGE pipeline AS $body$
+CREATE OR REFRESH LIVE TABLE daily_revenue COMMENT "Revenue" AS
+SELECT date(order_ts) AS day, c.region, sum(amount) AS revenue, count(DISTINCT order_id) AS orders
+FROM LIVE.silver_orders o LEFT JOIN customers c USING (customer_id) GROUP BY date(order_ts), c.region;
+
+CREATE OR REFRESH STREAMING TABLE silver_orders (
+	CONSTRAINT valid_order_id EXPECT (order_id IS NOT NULL) ON VIOLATION DROP ROW,
+	CONSTRAINT valid_amount EXPECT (amount > 0),
+	CONSTRAINT `valid status` EXPECT (status IN ('NEW', 'PAID'))
+) COMMENT 'Cleaned orders' TBLPROPERTIES ('quality' = 'silver')
+AS SELECT order_id, customer_id, TRY_CAST(amount AS DECIMAL(12,2)) AS amount, CAST(ts AS TIMESTAMP) AS order_ts,
+	upper(trim(status)) AS status, payload:addr.city AS city, current_timestamp() AS processed_at
+FROM STREAM(LIVE.raw_orders);
+
+CREATE MATERIALIZED VIEW latest_orders AS
+SELECT * FROM silver_orders QUALIFY row_number() OVER (PARTITION BY order_id ORDER BY order_ts DESC) = 1;
+
+CREATE TEMPORARY LIVE VIEW flagged AS
+SELECT *, CASE WHEN amount IS NULL THEN 'no amount' WHEN amount <= 0 THEN 'not positive' END AS error_reason FROM LIVE.silver_orders;
+CREATE LIVE TABLE rejected AS SELECT * FROM LIVE.flagged WHERE error_reason IS NOT NULL;
+
+CREATE LIVE TABLE row_counts (CONSTRAINT same EXPECT (a == b) ON VIOLATION FAIL UPDATE) AS
+SELECT * FROM (SELECT count(*) AS a FROM silver_orders) x CROSS JOIN (SELECT count(*) AS b FROM raw_orders WHERE order_id IS NOT NULL) y;
+CREATE MATERIALIZED VIEW missing_customers (CONSTRAINT found EXPECT (r_key IS NOT NULL)) AS
+SELECT o.order_id, c.customer_id AS r_key FROM silver_orders o LEFT JOIN customers c ON c.customer_id = o.customer_id;
+CREATE MATERIALIZED VIEW in_range (CONSTRAINT range EXPECT (amount BETWEEN lo AND hi) ON VIOLATION DROP ROW) AS
+SELECT o.order_id, o.amount, b.lo, b.hi FROM silver_orders o
+CROSS JOIN (SELECT avg(amount) - 3 * stddev(amount) AS lo, avg(amount) + 3 * stddev(amount) AS hi FROM silver_orders) b;
+CREATE STREAMING LIVE TABLE bronze_copy AS SELECT *, 'src' AS origin FROM STREAM(raw_orders);
+CREATE VIEW orders_for_bi AS SELECT order_id, amount, city FROM silver_orders;
+$body$; CALL medallion()));
+rows_are($node, $db, 'SELECT order_id, amount, order_ts, status, city FROM silver_orders ORDER BY order_ts',
+	['o1|10.50|2026-01-01 10:00:00|NEW|Köln', 'o2||2026-01-02 11:30:00|PAID|', 'o1|12.50|2026-01-05 10:00:00|PAID|Ulm'], 'procedure: silver');
+rows_are($node, $db, 'SELECT * FROM daily_revenue ORDER BY 1', ['2026-01-01|EU|10.50|1', '2026-01-02|US||1', '2026-01-05|EU|12.50|1'], 'procedure: gold');
+rows_are($node, $db, 'SELECT order_id, amount FROM latest_orders ORDER BY 1', ['o1|12.50', 'o2|'], 'procedure: QUALIFY');
+rows_are($node, $db, 'SELECT order_id, error_reason FROM rejected', ['o2|no amount'], 'procedure: flag and reason');
+rows_are($node, $db, 'SELECT * FROM row_counts', ['3|3'], 'procedure: counts of two layers');
+rows_are($node, $db, 'SELECT order_id, amount FROM in_range ORDER BY 2', ['o1|10.50', 'o1|12.50'], 'procedure: range from history');
+rows_are($node, $db, 'SELECT count(*) FROM orders_for_bi', ['3'], 'procedure: published view');
+rows_are($node, $db, q(SELECT dataset, expectation, action, passed, failed FROM pipeline.quality ORDER BY 1, 2),
+	['public.in_range|range|DROP|2|1', 'public.missing_customers|found|WARN|3|0', 'public.row_counts|same|FAIL|1|0',
+		'public.silver_orders|valid status|WARN|4|0', 'public.silver_orders|valid_amount|WARN|2|2', 'public.silver_orders|valid_order_id|DROP|3|1'],
+	'procedure: each rule is counted');
+$node->safe_psql($db, q(INSERT INTO raw_orders VALUES ('o9', 'c9', '2026-02-01', '7', 'VOID', NULL); CALL medallion()));
+rows_are($node, $db, 'SELECT (SELECT count(*) FROM silver_orders), (SELECT count(*) FROM bronze_copy), (SELECT a FROM row_counts)',
+	['4|5|4'], 'procedure: the next update reads what is new');
+
+# DO: one statement after the other, as in a notebook
+$node->safe_psql($db, 'DO LANGUAGE pipeline $$' . q(
+CREATE OR REFRESH STREAMING TABLE flagged_orders AS
+SELECT *, NOT (coalesce(TRY_CAST(amount AS DOUBLE) > 0, false) AND coalesce(order_id IS NOT NULL, false)) AS is_quarantined FROM STREAM(raw_orders);
+CREATE VIEW valid_orders AS SELECT * FROM flagged_orders WHERE is_quarantined = false;
+CREATE VIEW invalid_orders AS SELECT * FROM flagged_orders WHERE is_quarantined;
+CREATE OR REPLACE TABLE by_region AS SELECT region, count(*) AS n FROM customers GROUP BY ALL;
+INSERT INTO TABLE by_region VALUES ('ASIA', 0);
+CREATE MATERIALIZED VIEW keys (CONSTRAINT one EXPECT (n == 1) ON VIOLATION FAIL UPDATE) AS SELECT customer_id, count(*) AS n FROM customers GROUP BY customer_id;
+) . '$$');
+rows_are($node, $db, 'SELECT (SELECT count(*) FROM valid_orders), (SELECT count(*) FROM invalid_orders), (SELECT count(*) FROM by_region)',
+	['3|2|3'], 'DO: flag and split, managed table');
+$node->safe_psql($db, q(INSERT INTO customers VALUES ('c1', 'Ann again', 'EU')));
+fails_with($node, $db, 'DO LANGUAGE pipeline $$REFRESH MATERIALIZED VIEW keys$$', '23514', qr/"one" violated by 1 of 2 rows/, 'DO: uniqueness');
+$node->safe_psql($db, q(DELETE FROM customers WHERE name = 'Ann again'));
+
+# native statements, and functions
+$node->safe_psql($db, q(CREATE MATERIALIZED VIEW per_region WITH (pipeline.refresh_policy = 'auto') AS SELECT region, count(*) AS n FROM customers GROUP BY region;
+	INSERT INTO customers VALUES ('c7', 'Zoe', 'EU');
+	REFRESH MATERIALIZED VIEW per_region;));
+rows_are($node, $db, 'SELECT * FROM per_region ORDER BY 1', ['EU|2', 'US|1'], 'native: CREATE and REFRESH');
+$node->safe_psql($db, q(
+	SELECT pipeline.expect_or_drop('silver_orders', 'has_customer', 'customer_id IS NOT NULL');
+	SELECT pipeline.expect_all('silver_orders', '{"cheap": "amount < 1000", "recent": "order_ts > date ''2020-01-01''"}');
+	INSERT INTO raw_orders VALUES ('o10', NULL, '2026-03-01', '5', 'new', NULL), ('o11', 'c1', '2026-03-01', '5000', 'new', NULL);
+	CALL pipeline.run_update('medallion', '{silver_orders}');));
+rows_are($node, $db, q(SELECT order_id FROM silver_orders WHERE order_ts >= '2026-03-01'), ['o11'], 'functions: a rule that drops');
+rows_are($node, $db, q(SELECT expectation, passed, failed FROM pipeline.quality WHERE expectation IN ('has_customer', 'cheap', 'recent') ORDER BY 1),
+	['cheap|1|1', 'has_customer|1|1', 'recent|2|0'], 'functions: counts');
+rows_are($node, $db, q(SELECT passed, failed FROM pipeline.try_expectation('silver_orders', 'amount > 11')), ['2|3'], 'functions: a rule tried on what is there');
 
 $node->stop;
 done_testing();

@@ -79,6 +79,12 @@ for my $case (
 refused('a query is no declaration', in_procedure("$wide SELECT 1"), '42601', qr/declarations/, qr/DO LANGUAGE pipeline/, 'SELECT 1');
 refused('nothing declared', in_procedure(''), '42601', qr/no dataset/, qr/CREATE (STREAMING TABLE|MATERIALIZED VIEW)/);
 
+for my $condition ('id > 0) OR (true', 'true; DROP TABLE src', 'true FROM src', 'true AS x', '')
+{
+	refused("condition '$condition'", "SELECT pipeline.expect('t', 'x', '$condition')", '42601', qr/syntax error/);
+	refused("trying '$condition'", "SELECT * FROM pipeline.try_expectation('t', '$condition')", '42601', qr/syntax error/);
+}
+
 # ---- what the server's parser says, with the cursor in our text
 for my $door (\&in_do, \&in_procedure)
 {
@@ -195,6 +201,36 @@ refused('malformed', in_do("CREATE STREAMING TABLE f AS SELECT * FROM STREAM rea
 	$runner->quit;
 	rows_are($node, $db, 'SELECT count(*) FROM s', ['2'], 'and the one that ran has filled the view');
 }
+
+# An update in a transaction block is running until its end.
+{
+	my $holder = $node->background_psql($db);
+	# Its notices are no failure.
+	$holder->query('BEGIN; CALL p()');
+	refused('busy in a transaction', q(SET lock_timeout = '60s'; CALL p()), '55006', qr/"(public\.)?p"/, qr/pipeline\.on_busy/);
+	$holder->query('ROLLBACK');
+	$holder->quit;
+}
+
+# ---- 40001: somebody else's update since the snapshot
+{
+	my $session = $node->background_psql($db, on_error_stop => 0);
+	$session->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM t');
+	$node->safe_psql($db, q(INSERT INTO src VALUES (50, 'later'); CALL p()));
+	$session->query("\\set VERBOSITY verbose\nCALL p();");
+	like($session->{stderr}, qr/ERROR:  40001: /, 'a refresh since the snapshot: SQLSTATE');
+	$session->query('ROLLBACK');
+	$session->quit;
+}
+
+# ---- 25006
+refused('read only', 'BEGIN READ ONLY; CALL p()', '25006', qr/read-only transaction/);
+
+# ---- 55000: the library is of another version than the SQL objects
+$node->safe_psql($db, q(UPDATE pg_extension SET extversion = '0.9' WHERE extname = 'pipeline'));
+refused('other version', 'CALL p()', '55000', qr/0\.9/, qr/ALTER EXTENSION pipeline UPDATE;/);
+$node->safe_psql($db, q(UPDATE pg_extension SET extversion = '1.0' WHERE extname = 'pipeline'));
+$node->safe_psql($db, 'CALL p()');
 
 # ---- CALL: the client did not send the text, so it is shown
 $node->safe_psql($db, "CREATE PROCEDURE later() LANGUAGE pipeline AS \$\$ $wide CREATE MATERIALIZED VIEW l AS SELECT 'äöü' AS a, id FROM other; \$\$; CALL later()");
