@@ -473,7 +473,8 @@ define_stored(PlnProgram *program, PlnNode *node, RawStmt *raw, Query *query)
 			flow_query = pln_define_table(program, node, query);
 			break;
 		case PLN_MATERIALIZED_VIEW:
-			pln_check_batch_query(program->script, node->sql, query, node->name);
+			if (!node->native)
+				pln_check_batch_query(program->script, node->sql, query, node->name);
 			pln_define_matview(program, node, query);
 			break;
 		case PLN_VIEW:
@@ -519,18 +520,40 @@ require_query(PlnProgram *program, PlnNode *node)
 				 pln_script_errposition(program->script, node->decl->stmt.location)));
 }
 
+/* Nothing to define: the server keeps the query, follows renames, and knows its columns. */
+static void
+attach_native(PlnNode *node)
+{
+	Query	   *query;
+	ListCell   *lc;
+
+	PLN_ENSURE(node->dataset->id != 0 && node->flow != NULL);
+	query = pln_stored_query(node->dataset->relid);
+	node->input_relids = list_delete_oid(pln_query_relations(query), node->dataset->relid);
+	foreach(lc, node->input_relids)
+		node->input_names = lappend(node->input_names, pln_relation_name(lfirst_oid(lc)));
+	node->expectations = pln_expectations_of_dataset(node->dataset->id);
+}
+
 static void
 define_node(PlnProgram *program, PlnNode *node)
 {
 	RawStmt    *raw = NULL;
 	Query	   *query = NULL;
 
-	require_query(program, node);
+	if (!node->native)
+		require_query(program, node);
 	if (node->decl->dataset_kind != PLN_TEMPORARY_VIEW)
 	{
 		find_dataset(program, node);
 		say_without_effect(program, node);
 	}
+	if (node->native && node->analysed == NULL)
+	{
+		attach_native(node);
+		return;
+	}
+	query = node->analysed;
 	if (node->raw != NULL)
 	{
 		raw = pln_resolve_query(program, node, node->flow ? node->flow->id : 0);

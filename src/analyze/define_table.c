@@ -12,6 +12,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "commands/defrem.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "parser/parse_coerce.h"
@@ -206,8 +207,7 @@ column_sql(Column *column)
 
 				appendStringInfo(&sql, "%s %s ",
 								 strcmp(option->defname, "start") == 0 ? "START WITH" :
-								 "INCREMENT BY", nodeTag(option->arg) == T_Integer ?
-								 psprintf("%d", intVal(option->arg)) : strVal(option->arg));
+								 "INCREMENT BY", defGetString(option));
 			}
 			appendStringInfoChar(&sql, ')');
 		}

@@ -309,3 +309,39 @@ pln_program_standalone(PlnScript *script, PlnCreateDataset *decl, PlnPipeline *p
 	order_nodes(program);
 	return program;
 }
+
+PlnProgram *
+pln_program_native(PlnPipeline *pipeline, Oid owner, Query *query, List *column_names,
+				   PlnRefreshPolicy policy)
+{
+	PlnScript  *script = palloc0(sizeof(PlnScript));
+	PlnCreateDataset *decl = palloc0(sizeof(PlnCreateDataset));
+	PlnProgram *program;
+	ListCell   *lc;
+
+	script->source = "";
+	decl->stmt.kind = PLN_STMT_CREATE_DATASET;
+	decl->stmt.location = -1;
+	decl->stmt.original = "";
+	decl->dataset_kind = PLN_MATERIALIZED_VIEW;
+	decl->policy = policy;
+	decl->has_policy = true;
+	decl->name = palloc0(sizeof(PlnName));
+	decl->name->schema = pipeline->schema_name;
+	decl->name->name = pipeline->name;
+	decl->name->location = -1;
+	foreach(lc, column_names)
+	{
+		PlnColumnDef *column = palloc0(sizeof(PlnColumnDef));
+
+		column->name = strVal(lfirst(lc));
+		column->location = -1;
+		decl->columns = lappend(decl->columns, column);
+	}
+	program = make_program(script, pipeline, owner);
+	add_node(program, decl, pipeline->schema_name);
+	program->nodes[0]->native = true;
+	program->nodes[0]->analysed = query;
+	order_nodes(program);
+	return program;
+}

@@ -23,6 +23,9 @@ typedef struct PlnNode
 	PlnSql	   *sql;			/* where raw came from */
 	List	   *inputs;			/* node indexes it reads, temporary views included */
 	bool		streaming;		/* temporary views: reads a stream */
+	bool		native;			/* made by PostgreSQL's own statement: the view's stored query is
+								 * the definition, there is no text */
+	Query	   *analysed;		/* of a native CREATE */
 	List	   *file_schemas;	/* of char *: JSON of each file source, to be frozen */
 	List	   *file_paths;		/* of char *, with file_schemas */
 	List	   *file_options;	/* of char *: JSON, with file_schemas */
@@ -72,6 +75,13 @@ extern PlnProgram *pln_program_build(PlnScript *script, PlnPipeline *pipeline, O
 /* A program of the one CREATE statement given in the DO door. */
 extern PlnProgram *pln_program_standalone(PlnScript *script, PlnCreateDataset *decl,
 										  PlnPipeline *pipeline, Oid owner);
+
+/*
+ * A program of one materialized view that was made by PostgreSQL's own statement: query is that
+ * of the CREATE, or NULL when the view exists already.
+ */
+extern PlnProgram *pln_program_native(PlnPipeline *pipeline, Oid owner, Query *query,
+									  List *column_names, PlnRefreshPolicy policy);
 
 /* The node a name means, or NULL.  schema NULL = unqualified. */
 extern PlnNode *pln_program_find(PlnProgram *program, PlnNode *reader, const char *schema,

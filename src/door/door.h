@@ -48,6 +48,10 @@ extern void pln_door_guard(PlnStep step, void *arg, bool nonatomic);
 /* Run an update; guarded when it is atomic inside a non-atomic context. */
 extern void pln_door_update(PlnRequest *request, bool nonatomic);
 
+/* CREATE MATERIALIZED VIEW ... WITH (pipeline...) of PostgreSQL's grammar, analysed. */
+extern void pln_door_create_native(RangeVar *name, bool if_not_exists, List *column_names,
+								   PlnRefreshPolicy policy, Query *query);
+
 /* One statement of the DO door, executed now (always within the caller's transaction). */
 extern void pln_door_statement(PlnScript *script, PlnStmt *stmt);
 

@@ -55,7 +55,7 @@ range_var(PlnScript *script, PlnName *name)
 /* ---- CREATE ---- */
 
 static void
-create_stored(PlnScript *script, PlnCreateDataset *decl)
+create_stored(PlnScript *script, PlnCreateDataset *decl, Query *native_query)
 {
 	RangeVar   *rv = range_var(script, decl->name);
 	char	   *schema = get_namespace_name(RangeVarGetCreationNamespace(rv));
@@ -102,16 +102,60 @@ create_stored(PlnScript *script, PlnCreateDataset *decl)
 	pipeline->owner = OidIsValid(existing) && dataset != NULL ? pipeline->owner : GetUserId();
 	if (!OidIsValid(pipeline->owner))
 		pipeline->owner = GetUserId();
-	pipeline->source = decl->stmt.original;
+	pipeline->source = native_query ? "" : decl->stmt.original;
 	pipeline->settings = pln_pin_settings(NULL);
 	memset(&request, 0, sizeof(request));
 	request.pipeline = pipeline;
 	request.owner = pipeline->owner;
-	request.create = decl;
-	request.script = script;
+	if (native_query == NULL)
+	{
+		request.create = decl;
+		request.script = script;
+	}
+	else
+	{
+		ListCell   *lc;
+
+		request.native_query = native_query;
+		request.native_policy = decl->policy;
+		foreach(lc, decl->columns)
+			request.native_columns = lappend(request.native_columns,
+											 makeString(((PlnColumnDef *) lfirst(lc))->name));
+	}
 	request.wait = true;
 	request.cause = "USER_ACTION";
 	pln_update_run(&request);
+}
+
+/* PostgreSQL's own CREATE MATERIALIZED VIEW with options of ours: nothing of it is dialect. */
+void
+pln_door_create_native(RangeVar *name, bool if_not_exists, List *column_names,
+					   PlnRefreshPolicy policy, Query *query)
+{
+	PlnScript  *script = palloc0(sizeof(PlnScript));
+	PlnCreateDataset *decl = palloc0(sizeof(PlnCreateDataset));
+	ListCell   *lc;
+
+	script->source = "";
+	decl->stmt.kind = PLN_STMT_CREATE_DATASET;
+	decl->stmt.location = -1;
+	decl->stmt.original = "";
+	decl->dataset_kind = PLN_MATERIALIZED_VIEW;
+	decl->if_not_exists = if_not_exists;
+	decl->policy = policy;
+	decl->name = palloc0(sizeof(PlnName));
+	decl->name->catalog = name->catalogname;
+	decl->name->schema = name->schemaname;
+	decl->name->name = name->relname;
+	decl->name->location = -1;
+	foreach(lc, column_names)
+	{
+		PlnColumnDef *column = palloc0(sizeof(PlnColumnDef));
+
+		column->name = strVal(lfirst(lc));
+		decl->columns = lappend(decl->columns, column);
+	}
+	create_stored(script, decl, query);
 }
 
 static void
@@ -499,7 +543,7 @@ pln_door_statement(PlnScript *script, PlnStmt *stmt)
 				if (decl->dataset_kind == PLN_VIEW || decl->dataset_kind == PLN_TEMPORARY_VIEW)
 					create_view(script, decl);
 				else
-					create_stored(script, decl);
+					create_stored(script, decl, NULL);
 			}
 			break;
 		case PLN_STMT_CREATE_FLOW:

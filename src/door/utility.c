@@ -20,7 +20,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
-#include "utils/ruleutils.h"
 
 #include "base/errors.h"
 #include "base/ident.h"
@@ -58,31 +57,32 @@ has_our_options(List *options)
 	return false;
 }
 
-static const char *
-policy_clause(DefElem *option)
+static PlnRefreshPolicy
+policy_value(DefElem *option)
 {
 	const char *value = defGetString(option);
 
 	if (pg_strcasecmp(value, "auto") == 0)
-		return "REFRESH POLICY AUTO ";
+		return PLN_POLICY_AUTO;
 	if (pg_strcasecmp(value, "full") == 0)
-		return "REFRESH POLICY FULL ";
+		return PLN_POLICY_FULL;
 	if (pg_strcasecmp(value, "incremental") == 0 ||
 		pg_strcasecmp(value, "incremental strict") == 0)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_BUILT),
-				 errmsg("REFRESH POLICY INCREMENTAL is not supported yet"),
-				 errposition(option->location + 1)));
+				 errmsg("refresh policy %s is not supported yet", value),
+				 errhint("Use pipeline.refresh_policy = 'auto'.")));
 	ereport(ERROR,
 			(errcode(PLN_ERR_BAD_VALUE),
 			 errmsg("invalid value for option \"pipeline.refresh_policy\": \"%s\"", value),
 			 errhint("Values are auto, incremental, incremental strict and full.")));
-	return NULL;				/* keep compiler quiet */
+	return PLN_POLICY_AUTO;		/* keep compiler quiet */
 }
 
-static void
-append_options(StringInfo sql, List *options)
+static PlnRefreshPolicy
+read_options(List *options)
 {
+	PlnRefreshPolicy policy = PLN_POLICY_AUTO;
 	ListCell   *lc;
 
 	foreach(lc, options)
@@ -93,69 +93,38 @@ append_options(StringInfo sql, List *options)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
 					 errmsg("storage option \"%s\" together with pipeline options",
-					 		option->defname),
-					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...)",
+							option->defname),
+					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...);",
 							 option->defname)));
 		if (strcmp(option->defname, "refresh_policy") == 0)
-			appendStringInfoString(sql, policy_clause(option));
+			policy = policy_value(option);
 		else if (strcmp(option->defname, "schedule") == 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
 					 errmsg("option \"pipeline.schedule\" is not supported yet"),
-					 errposition(option->location + 1)));
+					 errhint("SELECT cron.schedule('...', 'REFRESH MATERIALIZED VIEW ...');")));
 		else
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
 					 errmsg("unrecognized option \"pipeline.%s\"", option->defname),
-					 errhint("Options are pipeline.refresh_policy and pipeline.schedule."),
-					 errposition(option->location + 1)));
+					 errhint("Options are pipeline.refresh_policy and pipeline.schedule.")));
 	}
-}
-
-/*
- * The same statement in the dialect, with every name of the query qualified, so that it can
- * be run again at each refresh.
- */
-static char *
-dialect_create(CreateTableAsStmt *stmt)
-{
-	IntoClause *into = stmt->into;
-	StringInfoData sql;
-	PlnSecContext ctx;
-	ListCell   *lc;
-
-	initStringInfo(&sql);
-	appendStringInfo(&sql, "CREATE MATERIALIZED VIEW %s%s ",
-					 stmt->if_not_exists ? "IF NOT EXISTS " : "",
-					 pln_quote_qualified(into->rel->schemaname, into->rel->relname));
-	if (into->colNames != NIL)
-	{
-		appendStringInfoChar(&sql, '(');
-		foreach(lc, into->colNames)
-			appendStringInfo(&sql, "%s%s", lc == list_head(into->colNames) ? "" : ", ",
-							 quote_identifier(strVal(lfirst(lc))));
-		appendStringInfoString(&sql, ") ");
-	}
-	append_options(&sql, into->options);
-	pln_enter_settings(&ctx, list_make1("search_path=pg_catalog"));
-	appendStringInfo(&sql, "AS %s",
-					 pg_get_querydef(copyObject(castNode(Query, stmt->query)), false));
-	pln_leave(&ctx);
-	return sql.data;
+	return policy;
 }
 
 static void
 create_matview(CreateTableAsStmt *stmt)
 {
-	PlnScript  *script;
+	IntoClause *into = stmt->into;
 
-	if (stmt->into->skipData)
+	if (into->skipData)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_BUILT),
 				 errmsg("WITH NO DATA together with pipeline options"),
 				 errhint("Create it with data, or as an ordinary materialized view.")));
-	script = pln_parse_script(dialect_create(stmt), NULL, 0);
-	pln_door_statement(script, linitial(script->stmts));
+	pln_door_create_native(into->rel, stmt->if_not_exists, into->colNames,
+						   read_options(into->options),
+						   copyObject(castNode(Query, stmt->query)));
 }
 
 /* ---- REFRESH MATERIALIZED VIEW ---- */

@@ -23,25 +23,6 @@
 #include "source/stream_ref.h"
 
 Query *
-pln_stored_query(Oid relid)
-{
-	Relation	rel = table_open(relid, AccessShareLock);
-	RewriteRule *rule;
-	Query	   *query;
-
-	if ((rel->rd_rel->relkind != RELKIND_VIEW && rel->rd_rel->relkind != RELKIND_MATVIEW) ||
-		rel->rd_rules == NULL || rel->rd_rules->numLocks < 1)
-		ereport(ERROR,
-				(errcode(PLN_ERR_STATE),
-				 errmsg("relation %s holds no query", pln_relation_name(relid)),
-				 errhint("Create the dataset again.")));
-	rule = rel->rd_rules->rules[0];
-	query = copyObject(linitial_node(Query, rule->actions));
-	table_close(rel, NoLock);
-	return query;
-}
-
-Query *
 pln_rewrite_query(Query *query)
 {
 	List	   *rewritten;
@@ -109,6 +90,24 @@ pln_map_columns(Query *query, TupleDesc desc, int *ncolumns)
 		n++;
 	}
 	*ncolumns = n;
+	return map;
+}
+
+AttrNumber *
+pln_map_positions(Query *query, TupleDesc desc, int *ncolumns)
+{
+	AttrNumber *map = palloc0(sizeof(AttrNumber) * Max(list_length(query->targetList), 1));
+	ListCell   *lc;
+
+	*ncolumns = 0;
+	foreach(lc, query->targetList)
+	{
+		if (lfirst_node(TargetEntry, lc)->resjunk)
+			continue;
+		map[*ncolumns] = *ncolumns + 1;
+		(*ncolumns)++;
+	}
+	PLN_ENSURE(*ncolumns == desc->natts);
 	return map;
 }
 

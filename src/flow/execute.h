@@ -11,9 +11,6 @@
 
 #include "flow/flow.h"
 
-/* The query that a view or materialized view stores, copied; with OLD and NEW entries. */
-extern Query *pln_stored_query(Oid relid);
-
 /* Take AccessShareLock on every relation, expand views and row security. */
 extern Query *pln_rewrite_query(Query *query);
 
@@ -25,6 +22,10 @@ extern void pln_execute_query(Query *query, DestReceiver *dest, bool parallel_ok
 
 /* For each visible column of the query its attribute in desc, by name. */
 extern AttrNumber *pln_map_columns(Query *query, TupleDesc desc, int *ncolumns);
+
+/* The i-th visible column of the query is the i-th attribute of desc: views, whose columns may
+ * have been renamed since. */
+extern AttrNumber *pln_map_positions(Query *query, TupleDesc desc, int *ncolumns);
 
 /* Copy counts of the expectations into the outcome. */
 extern void pln_flow_note_counts(PlnFlowContext *cxt);

@@ -125,7 +125,7 @@ recompute(PlnFlowContext *cxt, Query *query)
 	table_close(rel, NoLock);
 	memset(&spec, 0, sizeof(spec));
 	spec.target_desc = desc;
-	spec.target_attno = pln_map_columns(query, desc, &spec.ncolumns);
+	spec.target_attno = pln_map_positions(query, desc, &spec.ncolumns);
 	if (cxt->expectations != NIL)
 		cxt->expect = pln_expect_compile(cxt->expectations, desc, estate);
 	spec.expectations = cxt->expect;

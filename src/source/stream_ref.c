@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
@@ -13,8 +14,10 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
+#include "utils/rel.h"
 
 #include "base/errors.h"
+#include "base/ident.h"
 #include "source/stream_ref.h"
 
 typedef struct CollectContext
@@ -217,4 +220,23 @@ pln_query_relations(Query *query)
 
 	collect(query, &cxt);
 	return cxt.relids;
+}
+
+Query *
+pln_stored_query(Oid relid)
+{
+	Relation	rel = table_open(relid, AccessShareLock);
+	RewriteRule *rule;
+	Query	   *query;
+
+	if ((rel->rd_rel->relkind != RELKIND_VIEW && rel->rd_rel->relkind != RELKIND_MATVIEW) ||
+		rel->rd_rules == NULL || rel->rd_rules->numLocks < 1)
+		ereport(ERROR,
+				(errcode(PLN_ERR_STATE),
+				 errmsg("relation %s holds no query", pln_relation_name(relid)),
+				 errhint("Create the dataset again.")));
+	rule = rel->rd_rules->rules[0];
+	query = copyObject(linitial_node(Query, rule->actions));
+	table_close(rel, NoLock);
+	return query;
 }

@@ -42,6 +42,9 @@ extern bool pln_rte_is_read_files(RangeTblEntry *rte);
 extern Oid	pln_stream_method(void);
 extern Oid	pln_read_files_function(void);
 
+/* The query that a view or materialized view stores, copied; with OLD and NEW entries. */
+extern Query *pln_stored_query(Oid relid);
+
 /* Every relation that the query reads at any level: a List of oids without duplicates. */
 extern List *pln_query_relations(Query *query);
 

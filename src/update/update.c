@@ -139,6 +139,14 @@ parse_program(Runner *runner)
 												 request->owner);
 		return;
 	}
+	if (request->native_query != NULL ||
+		(runner->pipeline->standalone && runner->pipeline->source[0] == '\0'))
+	{
+		runner->program = pln_program_native(runner->pipeline, request->owner,
+											 request->native_query, request->native_columns,
+											 request->native_policy);
+		return;
+	}
 	script = pln_parse_script(runner->pipeline->source, request->params, request->nparams);
 	if (runner->pipeline->standalone)
 	{

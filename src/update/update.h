@@ -15,6 +15,9 @@ typedef struct PlnRequest
 	int			nparams;
 	PlnCreateDataset *create;	/* standalone CREATE that was just parsed, else NULL */
 	PlnScript  *script;			/* with create */
+	Query	   *native_query;	/* of CREATE MATERIALIZED VIEW ... WITH (pipeline...) */
+	List	   *native_columns; /* of String: its column names, may be NIL */
+	PlnRefreshPolicy native_policy;
 	List	   *datasets;		/* selectors, of char *; NIL = all */
 	bool		full_refresh;
 	bool		failed_only;
