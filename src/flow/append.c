@@ -200,6 +200,8 @@ prepare_table(PlnFlowContext *cxt, SourceBatch *batch)
 	PlnStreamSource *source = batch->source;
 	PlnFrontier *frontier = pln_checkpoint_get(cxt->flow->id, source->relid, source->ordinal);
 
+	/* the log that takes its place is not the owner's: SELECT is checked here (A8) */
+	(void) ExecCheckRTPerms(list_make1(source->rte), true);
 	if (frontier == NULL)
 	{
 		/* first read: the table as it is now */
