@@ -253,5 +253,31 @@ rows_are($node, $db, q(SELECT expectation, passed, failed FROM pipeline.quality 
 	['cheap|1|1', 'has_customer|1|1', 'recent|2|0'], 'functions: counts');
 rows_are($node, $db, q(SELECT passed, failed FROM pipeline.try_expectation('silver_orders', 'amount > 11')), ['2|3'], 'functions: a rule tried on what is there');
 
+# ---- forms whose effect is easily half right
+$db = fresh_db($node, 'effects');
+$node->safe_psql($db, q(CREATE TABLE x (s text, t text); INSERT INTO x VALUES ('Jun 12 1998', '2024-11-05 01:11:03');));
+$node->safe_psql($db, 'DO LANGUAGE pipeline $$' . q(
+CREATE MATERIALIZED VIEW dates AS SELECT to_date(s, 'MMM dd yyyy') AS d, to_timestamp(t, 'yyyy-MM-dd HH:mm:ss') AS t,
+	to_timestamp('05/11/2024 1:02 PM', 'dd/MM/yyyy h:mm a') AS pm FROM x;
+CREATE STREAMING TABLE filled (id BIGINT GENERATED ALWAYS AS IDENTITY, s STRING, note STRING DEFAULT 'none', twice STRING GENERATED ALWAYS AS (s || s))
+	AS SELECT s FROM STREAM(x);
+) . "CREATE MATERIALIZED VIEW batch AS SELECT id, v, _metadata.file_name AS f FROM read_files('$landing/csv', format => 'csv', header => true);\$\$");
+rows_are($node, $db, 'SELECT d, t, pm FROM dates', ['1998-06-12|2024-11-05 01:11:03+00|2024-11-05 13:02:00+00'], "Spark's date patterns");
+rows_are($node, $db, 'SELECT * FROM filled', ['1|Jun 12 1998|none|Jun 12 1998Jun 12 1998'], 'columns that fill themselves');
+rows_are($node, $db, 'SELECT * FROM batch ORDER BY id', ['1|a|a.csv', '2|b|a.csv', '3||a.csv'], 'files without STREAM');
+write_file("$landing/csv/b.csv", "id,v\n4,d\n");
+unlink "$landing/csv/a.csv";
+$node->safe_psql($db, 'REFRESH MATERIALIZED VIEW batch');
+rows_are($node, $db, 'SELECT * FROM batch', ['4|d|b.csv'], 'files without STREAM: those that are there now');
+my $typo = fails_with($node, $db, 'DO LANGUAGE pipeline $$CREATE STREAMING TABLE k AS SELECT * FROM STREAM x WITH (skipChangeCommit)$$',
+	'22023', qr/"skipChangeCommit"/, 'a misspelt option of STREAM');
+cursor_is($typo, 'skipChangeCommit', 'a misspelt option of STREAM: cursor');
+$node->safe_psql($db, 'CREATE VIEW vx AS SELECT upper(s) AS s FROM x');
+$typo = fails_with($node, $db, 'DO LANGUAGE pipeline $$CREATE STREAMING TABLE k AS SELECT * FROM STREAM vx$$',
+	'0A000', qr/"vx" cannot be read as a stream/, 'STREAM of a view');
+unlike($typo, qr/TABLESAMPLE/, 'STREAM of a view: in our words');
+fails_with($node, $db, 'DO LANGUAGE pipeline $$CREATE STREAMING TABLE k AS SELECT * FROM STREAM dates$$',
+	'0A000', qr/dates.* cannot be read as a stream/, 'STREAM of a materialized view');
+
 $node->stop;
 done_testing();
