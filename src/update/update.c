@@ -80,7 +80,8 @@ typedef struct Failure
 static Failure *last_failure = NULL;
 static MemoryContext failure_context = NULL;
 
-/* Pipelines that this backend is updating right now: nested updates are refused. */
+/* Pipelines that this backend is updating right now; nested updates are refused: flows keep
+ * state of their own per backend. */
 static List *running = NIL;
 
 static double
@@ -267,6 +268,8 @@ run_flow(Runner *runner)
 			break;
 		pln_file_batches_reset(true);
 	} while (++tries < FILE_TRIES);
+	/* nobody may read the batch once the flow is over */
+	pln_file_batches_reset(false);
 	return error;
 }
 
@@ -639,16 +642,14 @@ static bool
 take_pipeline(PlnRequest *request)
 {
 	bool		wait = request->wait || pln_guc_on_busy == PLN_BUSY_WAIT;
-	ListCell   *lc;
 
-	foreach(lc, running)
-	{
-		if (*(int64 *) lfirst(lc) == request->pipeline->id)
-			ereport(ERROR,
-					(errcode(PLN_ERR_BUSY),
-					 errmsg("pipeline \"%s\" is being updated by this session already",
-							pln_pipeline_display_name(request->pipeline))));
-	}
+	if (running != NIL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_BUSY),
+				 errmsg("an update cannot start inside another update"),
+				 errdetail("A query, function or trigger of a dataset that is being updated tried "
+						   "to update pipeline \"%s\".",
+						   pln_pipeline_display_name(request->pipeline))));
 	if (pln_lock_pipeline(request->pipeline->id, request->nonatomic, wait))
 		return true;
 	if (pln_guc_on_busy == PLN_BUSY_SKIP)
