@@ -34,6 +34,7 @@
 
 #define MAX_SAMPLES 10
 #define MAX_ROW_TEXT 200
+#define MAX_ROW_JSON 8192
 
 /* No boolean has this value: "not computed yet". */
 #define SENTINEL ((Datum) 0x7f)
@@ -45,6 +46,7 @@ typedef struct Rule
 	PlnThresholdKind threshold_kind;
 	double		threshold;
 	int64		failed;
+	char	   *first;			/* text of the first row that failed, for rules that can raise */
 } Rule;
 
 struct PlnExpectSet
@@ -63,7 +65,6 @@ struct PlnExpectSet
 	int64		quarantined;
 	int			nsamples;
 	StringInfoData samples;		/* JSON array, not closed */
-	char	   *first_failing;	/* text of the first row that a FAIL rule or threshold hit */
 	bool		evaluating;
 };
 
@@ -190,6 +191,34 @@ pln_expect_analyze(const char *name, PlnSql *sql, TupleDesc desc)
 
 /* ---- compiling ---- */
 
+static void
+compile_context(void *arg)
+{
+	errcontext("expectation \"%s\"", (char *) arg);
+}
+
+/* The analysed, planned condition of one rule. */
+static Expr *
+compile_rule(PlnExpectationRow *row, TupleDesc desc)
+{
+	PlnSql	   *sql = pln_sql_make(row->condition);
+	PlnErrorScope scope;
+	ErrorContextCallback callback;
+	Expr	   *expr;
+
+	callback.callback = compile_context;
+	callback.arg = row->name;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	pln_error_scope_begin(&scope, sql->script, sql);
+	expr = (Expr *) pln_expect_analyze(row->name, sql, desc);
+	pln_error_scope_end(&scope);
+	/* constants are folded here, which can raise as well */
+	expr = expression_planner(expr);
+	error_context_stack = callback.previous;
+	return expr;
+}
+
 PlnExpectSet *
 pln_expect_compile(List *rows, TupleDesc desc, EState *estate)
 {
@@ -209,23 +238,17 @@ pln_expect_compile(List *rows, TupleDesc desc, EState *estate)
 	{
 		PlnExpectationRow *row = lfirst(lc);
 		Rule	   *rule = &set->rules[set->n++];
-		PlnSql	   *sql = pln_sql_make(row->condition);
-		PlnErrorScope scope;
-		Node	   *expr;
 
 		rule->name = pstrdup(row->name);
 		rule->action = row->action;
 		rule->threshold_kind = row->threshold_kind;
 		rule->threshold = row->threshold;
-		pln_error_scope_begin(&scope, sql->script, sql);
-		expr = pln_expect_analyze(row->name, sql, desc);
-		pln_error_scope_end(&scope);
-		targets = lappend(targets, makeTargetEntry((Expr *) expr, set->n, rule->name, false));
+		old = MemoryContextSwitchTo(estate->es_query_cxt);
+		targets = lappend(targets, makeTargetEntry(compile_rule(row, desc), set->n,
+												   pstrdup(row->name), false));
+		MemoryContextSwitchTo(old);
 	}
 	old = MemoryContextSwitchTo(estate->es_query_cxt);
-	targets = (List *) eval_const_expressions(NULL, (Node *) targets);
-	targets = (List *) expression_planner((Expr *) targets);
-	fix_opfuncids((Node *) targets);
 	result = ExecTypeFromTL(targets);
 	set->econtext = CreateExprContext(estate);
 	set->result = MakeSingleTupleTableSlot(result, &TTSOpsVirtual);
@@ -252,16 +275,6 @@ error_context(void *arg)
 	}
 	if (i < set->n)
 		errcontext("expectation \"%s\"", set->rules[i].name);
-}
-
-static char *
-row_json(PlnExpectSet *set, TupleTableSlot *slot)
-{
-	bool		free_it;
-	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, &free_it);
-	Datum		row = heap_copy_tuple_as_datum(tuple, set->desc);
-
-	return TextDatumGetCString(DirectFunctionCall1(row_to_json, row));
 }
 
 static char *
@@ -302,26 +315,48 @@ row_text(PlnExpectSet *set, TupleTableSlot *slot)
 	return text.data;
 }
 
-/* Keep the row as an example of what a failing rule met. */
+/* The row as JSON; a row too large to keep as its clipped text. */
+static char *
+row_json(PlnExpectSet *set, TupleTableSlot *slot)
+{
+	bool		free_it;
+	HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, &free_it);
+	Datum		row = heap_copy_tuple_as_datum(tuple, set->desc);
+	char	   *json = TextDatumGetCString(DirectFunctionCall1(row_to_json, row));
+	StringInfoData clipped;
+
+	if (strlen(json) <= MAX_ROW_JSON)
+		return json;
+	initStringInfo(&clipped);
+	escape_json(&clipped, row_text(set, slot));
+	return psprintf("{\"row\": %s}", clipped.data);
+}
+
+static bool
+can_raise(Rule *rule)
+{
+	return rule->action == PLN_ACTION_FAIL || rule->threshold_kind != PLN_THRESHOLD_NONE;
+}
+
+/* Keep the row as an example of what the rules that can raise met. */
 static void
-keep_sample(PlnExpectSet *set, TupleTableSlot *slot)
+keep_sample(PlnExpectSet *set, TupleTableSlot *slot, bool name_it)
 {
 	MemoryContext old = MemoryContextSwitchTo(set->row_context);
-	char	   *json;
+	int			i;
 
 	if (set->nsamples < MAX_SAMPLES)
 	{
-		json = row_json(set, slot);
-		MemoryContextSwitchTo(set->context);
+		char	   *json = row_json(set, slot);
+
 		appendStringInfo(&set->samples, "%s%s", set->nsamples++ == 0 ? "[" : ", ", json);
 	}
-	if (set->first_failing == NULL)
+	for (i = 0; name_it && i < set->n; i++)
 	{
-		char	   *text;
+		Rule	   *rule = &set->rules[i];
 
-		MemoryContextSwitchTo(set->row_context);
-		text = row_text(set, slot);
-		set->first_failing = MemoryContextStrdup(set->context, text);
+		if (can_raise(rule) && rule->failed == 1 && rule->first == NULL)
+			rule->first = MemoryContextStrdup(set->context, row_text(set, slot));
 	}
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(set->row_context);
@@ -333,6 +368,7 @@ pln_expect_eval(PlnExpectSet *set, TupleTableSlot *slot)
 	ErrorContextCallback callback;
 	PlnVerdict	verdict = PLN_ROW_KEEP;
 	bool		sample = false;
+	bool		first = false;
 	int			i;
 
 	for (i = 0; i < set->n; i++)
@@ -362,8 +398,8 @@ pln_expect_eval(PlnExpectSet *set, TupleTableSlot *slot)
 		if (!set->result->tts_isnull[i] && DatumGetBool(set->result->tts_values[i]))
 			continue;
 		rule->failed++;
-		sample |= rule->action == PLN_ACTION_FAIL ||
-			rule->threshold_kind != PLN_THRESHOLD_NONE;
+		sample |= can_raise(rule);
+		first |= can_raise(rule) && rule->failed == 1;
 		if (rule->action == PLN_ACTION_WARN)
 			continue;
 		set->violated = bms_add_member(set->violated, i);
@@ -378,8 +414,8 @@ pln_expect_eval(PlnExpectSet *set, TupleTableSlot *slot)
 		set->dropped++;
 	else if (verdict == PLN_ROW_QUARANTINE)
 		set->quarantined++;
-	if (sample)
-		keep_sample(set, slot);
+	if (first || (sample && set->nsamples < MAX_SAMPLES))
+		keep_sample(set, slot, first);
 	return verdict;
 }
 
@@ -417,6 +453,26 @@ above_threshold(PlnExpectSet *set, Rule *rule)
 	}
 }
 
+/* The rules that raise besides the one that the message is about. */
+static char *
+others_text(PlnExpectSet *set, int after)
+{
+	StringInfoData text;
+	int			i;
+
+	initStringInfo(&text);
+	for (i = after + 1; i < set->n; i++)
+	{
+		if (above_threshold(set, &set->rules[i]))
+			appendStringInfo(&text, "%s\"%s\" (" INT64_FORMAT ")",
+							 text.len > 0 ? ", " : " Violated as well: ", set->rules[i].name,
+							 set->rules[i].failed);
+	}
+	if (text.len > 0)
+		appendStringInfoChar(&text, '.');
+	return text.data;
+}
+
 static char *
 threshold_text(Rule *rule)
 {
@@ -442,9 +498,8 @@ pln_expect_finish(PlnExpectSet *set, const char *target)
 				 errmsg("expectation \"%s\" violated by " INT64_FORMAT " of " INT64_FORMAT
 						" rows%s%s%s", rule->name, rule->failed, set->rows,
 						threshold_text(rule),
-						set->first_failing ? ", first " : "",
-						set->first_failing ? set->first_failing : ""),
-				 errdetail("Nothing was written to %s.", target),
+						rule->first ? ", first " : "", rule->first ? rule->first : ""),
+				 errdetail("Nothing was written to %s.%s", target, others_text(set, i)),
 				 err_generic_string(PG_DIAG_CONSTRAINT_NAME, rule->name)));
 	}
 }

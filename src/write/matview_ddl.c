@@ -20,6 +20,7 @@
 #include "catalog/objectaddress.h"
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
 #include "catalog/toasting.h"
 #include "commands/matview.h"
@@ -59,11 +60,12 @@ column_def(TargetEntry *te)
 }
 
 static void
-make_toast(Oid relid)
+make_toast(Oid relid, List *reloptions)
 {
 	static char *namespaces[] = HEAP_RELOPT_NAMESPACES;
-	Datum		options = transformRelOptions((Datum) 0, NIL, "toast", namespaces, true, false);
+	Datum		options;
 
+	options = transformRelOptions((Datum) 0, reloptions, "toast", namespaces, true, false);
 	(void) heap_reloptions(RELKIND_TOASTVALUE, options, true);
 	NewRelationCreateToastTable(relid, options);
 }
@@ -88,7 +90,7 @@ pln_matview_create(const char *schema, const char *name, Query *query, List *opt
 	create->oncommit = ONCOMMIT_NOOP;
 	address = DefineRelation(create, RELKIND_MATVIEW, InvalidOid, NULL, NULL);
 	CommandCounterIncrement();
-	make_toast(address.objectId);
+	make_toast(address.objectId, create->options);
 	StoreViewQuery(address.objectId, query, false);
 	CommandCounterIncrement();
 	/* like WITH NO DATA: unreadable until it is filled */
@@ -153,7 +155,7 @@ compare_columns(TupleDesc desc, Query *query, char **what)
 	return SAME_COLUMNS;
 }
 
-/* One row of pg_attribute, with its dependency on the type. */
+/* One row of pg_attribute, with its dependencies on type and collation. */
 static void
 insert_attribute(Relation pg_attribute, CatalogIndexState indstate, Oid relid,
 				 Form_pg_attribute att, AttrNumber attnum)
@@ -163,6 +165,7 @@ insert_attribute(Relation pg_attribute, CatalogIndexState indstate, Oid relid,
 	HeapTuple	tuple;
 	ObjectAddress self;
 	ObjectAddress type;
+	ObjectAddress collation;
 
 	memset(values, 0, sizeof(values));
 	memset(nulls, 0, sizeof(nulls));
@@ -199,6 +202,10 @@ insert_attribute(Relation pg_attribute, CatalogIndexState indstate, Oid relid,
 	ObjectAddressSubSet(self, RelationRelationId, relid, attnum);
 	ObjectAddressSet(type, TypeRelationId, att->atttypid);
 	recordDependencyOn(&self, &type, DEPENDENCY_NORMAL);
+	if (!OidIsValid(att->attcollation) || att->attcollation == DEFAULT_COLLATION_OID)
+		return;
+	ObjectAddressSet(collation, CollationRelationId, att->attcollation);
+	recordDependencyOn(&self, &collation, DEPENDENCY_NORMAL);
 }
 
 /*
@@ -283,6 +290,7 @@ pln_matview_replace_query(Oid matview, Query *query)
 	char	   *what = NULL;
 	Difference	difference = compare_columns(RelationGetDescr(rel), query, &what);
 
+	CheckTableNotInUse(rel, "CREATE OR REPLACE MATERIALIZED VIEW");
 	if (difference == OTHER_COLUMNS)
 	{
 		char	   *dependants = list_dependants(matview);
@@ -298,6 +306,8 @@ pln_matview_replace_query(Oid matview, Query *query)
 	{
 		append_columns(rel, query);
 		CommandCounterIncrement();
+		/* a view of narrow columns had no need of one; the new heap gets one if the old has */
+		AlterTableCreateToastTable(matview, (Datum) 0, AccessExclusiveLock);
 	}
 	StoreViewQuery(matview, query, true);
 	table_close(rel, NoLock);

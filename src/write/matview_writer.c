@@ -15,6 +15,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/toast_internals.h"
+#include "access/visibilitymap.h"
 #include "access/xact.h"
 #include "catalog/dependency.h"
 #include "catalog/index.h"
@@ -55,6 +56,7 @@ struct PlnMatviewWriter
 	Oid			new_heap;
 	Relation	rel;			/* the new heap */
 	MemoryContext context;
+	MemoryContext batch_context;	/* what the access method leaks into */
 	BulkInsertState bistate;
 	CommandId	cid;
 	TupleTableSlot **slots;
@@ -74,6 +76,8 @@ pln_matview_writer_open(Oid matview)
 	writer->matview = matview;
 	writer->context = AllocSetContextCreate(CurrentMemoryContext, "pipeline matview writer",
 											ALLOCSET_DEFAULT_SIZES);
+	writer->batch_context = AllocSetContextCreate(writer->context, "pipeline matview batch",
+												  ALLOCSET_DEFAULT_SIZES);
 	writer->new_heap = make_new_heap(matview, view->rd_rel->reltablespace, view->rd_rel->relam,
 									 view->rd_rel->relpersistence, ExclusiveLock);
 	table_close(view, NoLock);
@@ -90,13 +94,17 @@ pln_matview_writer_open(Oid matview)
 static void
 flush(PlnMatviewWriter *writer)
 {
+	MemoryContext old;
 	int			i;
 
 	if (writer->nslots == 0)
 		return;
+	old = MemoryContextSwitchTo(writer->batch_context);
 	/* nobody else sees this heap before the swap: frozen, as core's REFRESH writes it */
 	table_multi_insert(writer->rel, writer->slots, writer->nslots, writer->cid,
 					   TABLE_INSERT_SKIP_FSM | TABLE_INSERT_FROZEN, writer->bistate);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(writer->batch_context);
 	for (i = 0; i < writer->nslots; i++)
 		ExecClearTuple(writer->slots[i]);
 	writer->rows += writer->nslots;
@@ -170,14 +178,31 @@ clone_index(PlnMatviewWriter *writer, Oid index_oid)
 	return address.objectId;
 }
 
-/* Errors name the transient index; the user knows his own. */
+/* For messages: looked up before anything can fail. */
+typedef struct IndexNames
+{
+	char	   *view;
+	char	   *index;
+} IndexNames;
+
+/* A duplicate is reported with the name of the transient index; the user knows his own. */
 static void
 index_context(void *arg)
 {
-	char	   *name = get_rel_name(*(Oid *) arg);
+	IndexNames *names = arg;
 
-	if (name != NULL)
-		errcontext("building index \"%s\" of the materialized view anew", name);
+	if (names->index == NULL)
+		return;
+	if (geterrcode() == ERRCODE_UNIQUE_VIOLATION)
+	{
+		errmsg("could not create unique index \"%s\"", names->index);
+#ifndef USE_ASSERT_CHECKING
+		/* a server with assertions insists that these fields are set once */
+		err_generic_string(PG_DIAG_TABLE_NAME, names->view);
+		err_generic_string(PG_DIAG_CONSTRAINT_NAME, names->index);
+#endif
+	}
+	errcontext("refresh of materialized view \"%s\"", names->view);
 }
 
 static List *
@@ -186,21 +211,21 @@ clone_indexes(PlnMatviewWriter *writer, List *indexes)
 	List	   *clones = NIL;
 	PlnSecContext sec;
 	ErrorContextCallback callback;
-	Oid			index = InvalidOid;
+	IndexNames	names = {get_rel_name(writer->matview), NULL};
 	ListCell   *lc;
 
 	/* conditions and expressions of indexes are the users', run with the rights we have now;
 	 * only the path is made safe, as core does for maintenance */
 	pln_enter_settings(&sec, list_make1("search_path=pg_catalog, pg_temp"));
 	callback.callback = index_context;
-	callback.arg = &index;
+	callback.arg = &names;
 	callback.previous = error_context_stack;
 	error_context_stack = &callback;
 	foreach(lc, indexes)
 	{
 		CHECK_FOR_INTERRUPTS();
-		index = lfirst_oid(lc);
-		clones = lappend_oid(clones, clone_index(writer, index));
+		names.index = get_rel_name(lfirst_oid(lc));
+		clones = lappend_oid(clones, clone_index(writer, lfirst_oid(lc)));
 	}
 	error_context_stack = callback.previous;
 	pln_leave(&sec);
@@ -335,7 +360,10 @@ set_row_counts(Oid relid, int64 rows)
 	Relation	rel = relation_open(relid, NoLock);
 	Relation	pg_class = table_open(RelationRelationId, RowExclusiveLock);
 	HeapTuple	tuple = SearchSysCacheCopy1(RELOID, ObjectIdGetDatum(relid));
+	BlockNumber all_visible;
 
+	visibilitymap_count(rel, &all_visible, NULL);
+	((Form_pg_class) GETSTRUCT(tuple))->relallvisible = all_visible;
 	((Form_pg_class) GETSTRUCT(tuple))->relpages = RelationGetNumberOfBlocks(rel);
 	((Form_pg_class) GETSTRUCT(tuple))->reltuples = rows;
 	CatalogTupleUpdate(pg_class, &tuple->t_self, tuple);

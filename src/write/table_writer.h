@@ -1,9 +1,7 @@
 /*
  * table_writer.h
  *	  Bulk writing of rows into a streaming table, on COPY's path (correctness B9):
- *	  constraints, generated columns, identity, partition routing, user triggers, indexes.  The
- * fast path
- *	  (multi insert without per-row checks) only where the target has none of these.
+ *	  constraints, generated columns, partition routing, user triggers, indexes.
  */
 #ifndef PIPELINE_WRITE_TABLE_WRITER_H
 #define PIPELINE_WRITE_TABLE_WRITER_H
@@ -31,11 +29,18 @@ typedef struct PlnAppended
 
 typedef struct PlnTableWriter PlnTableWriter;
 
-/* The relation is open with RowExclusiveLock.  Slots given to put have the target's
- * descriptor (generated columns are computed, identity filled by the caller's query). */
+/*
+ * The relation is open with RowExclusiveLock, the estate has no range table yet: it becomes the
+ * writer's.  Slots given to put have the target's descriptor (generated columns are computed;
+ * identity and defaults come from the caller's query) and are not changed.  Raises 0A000 for
+ * targets that cannot be written so: constraints checked at the commit, FORCE ROW LEVEL
+ * SECURITY, foreign partitions.
+ */
 extern PlnTableWriter *pln_table_writer_open(Relation rel, EState *estate);
 extern void pln_table_writer_put(PlnTableWriter *writer, TupleTableSlot *slot);
-extern List *pln_table_writer_close(PlnTableWriter *writer);	/* of PlnAppended */
+
+/* Of PlnAppended, in the current context; only heaps that got rows. */
+extern List *pln_table_writer_close(PlnTableWriter *writer);
 extern int64 pln_table_writer_bytes(PlnTableWriter *writer);	/* valid until close */
 
 #endif							/* PIPELINE_WRITE_TABLE_WRITER_H */
