@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "access/heapam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -15,6 +16,7 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "executor/executor.h"
+#include "executor/nodeModifyTable.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -142,7 +144,8 @@ pln_quarantine_ensure(Relation dataset, Oid existing)
 
 /* ---- writing ---- */
 
-#define BATCH_ROWS 100
+#define BATCH_ROWS 1000
+#define BATCH_BYTES 65535
 
 struct PlnQuarantineWriter
 {
@@ -155,7 +158,14 @@ struct PlnQuarantineWriter
 	CommandId	cid;
 	EState	   *estate;
 	ResultRelInfo *rri;
-	TupleTableSlot *slot;
+	BulkInsertState bistate;
+	TupleTableSlot **slots;		/* the batch */
+	int			nslots;			/* filled */
+	int			allocated;
+	Size		batch_bytes;
+	Bitmapset  *last_violated;	/* what rules was made for; NULL before the first row */
+	Datum		rules;
+	MemoryContext context;		/* slots and the array of rules */
 	MemoryContext row_context;
 };
 
@@ -221,30 +231,86 @@ pln_quarantine_open(Oid quarantine, TupleDesc row_desc, const char *update_id, E
 	writer->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(writer->rri, writer->rel, 1, NULL, 0);
 	ExecOpenIndices(writer->rri, false);
-	writer->slot = table_slot_create(writer->rel, NULL);
-	writer->row_context = AllocSetContextCreate(CurrentMemoryContext, "pipeline quarantine row",
+	writer->bistate = GetBulkInsertState();
+	writer->slots = palloc0(sizeof(TupleTableSlot *) * BATCH_ROWS);
+	writer->context = AllocSetContextCreate(CurrentMemoryContext, "pipeline quarantine",
+											ALLOCSET_DEFAULT_SIZES);
+	writer->row_context = AllocSetContextCreate(writer->context, "pipeline quarantine row",
 												ALLOCSET_DEFAULT_SIZES);
 	return writer;
 }
 
+/* The array of violated rules; most rows violate the same as the one before. */
 static Datum
-rule_names(PlnExpectSet *set)
+rule_names(PlnQuarantineWriter *writer, PlnExpectSet *set)
 {
 	Bitmapset  *violated = pln_expect_last_violated(set);
-	Datum	   *names = palloc(sizeof(Datum) * pln_expect_count(set));
+	MemoryContext old;
+	Datum	   *names;
 	int			n = 0;
 	int			i = -1;
 
+	if (writer->last_violated != NULL && bms_equal(violated, writer->last_violated))
+		return writer->rules;
+	if (writer->last_violated != NULL)
+	{
+		bms_free(writer->last_violated);
+		pfree(DatumGetPointer(writer->rules));
+	}
+	names = palloc(sizeof(Datum) * pln_expect_count(set));
 	while ((i = bms_next_member(violated, i)) >= 0)
 		names[n++] = CStringGetTextDatum(pln_expect_name(set, i));
-	return PointerGetDatum(construct_array(names, n, TEXTOID, -1, false, TYPALIGN_INT));
+	old = MemoryContextSwitchTo(writer->context);
+	writer->last_violated = bms_copy(violated);
+	writer->rules = PointerGetDatum(construct_array(names, n, TEXTOID, -1, false,
+													TYPALIGN_INT));
+	MemoryContextSwitchTo(old);
+	return writer->rules;
+}
+
+static void
+flush(PlnQuarantineWriter *writer)
+{
+	MemoryContext old = MemoryContextSwitchTo(writer->row_context);
+	int			i;
+
+	if (writer->nslots > 0)
+		table_multi_insert(writer->rel, writer->slots, writer->nslots, writer->cid, 0,
+						   writer->bistate);
+	for (i = 0; i < writer->nslots; i++)
+	{
+		if (writer->rri->ri_NumIndices > 0)
+			list_free(ExecInsertIndexTuples(writer->rri, writer->slots[i], writer->estate,
+											false, false, NULL, NIL));
+		ExecClearTuple(writer->slots[i]);
+	}
+	writer->nslots = 0;
+	writer->batch_bytes = 0;
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(writer->row_context);
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/* A free slot of the batch. */
+static TupleTableSlot *
+next_slot(PlnQuarantineWriter *writer)
+{
+	MemoryContext old;
+
+	if (writer->nslots == writer->allocated)
+	{
+		old = MemoryContextSwitchTo(writer->context);
+		writer->slots[writer->allocated++] = table_slot_create(writer->rel, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	return writer->slots[writer->nslots];
 }
 
 void
 pln_quarantine_put(PlnQuarantineWriter *writer, TupleTableSlot *slot, PlnExpectSet *set)
 {
 	MemoryContext old = MemoryContextSwitchTo(writer->row_context);
-	TupleTableSlot *row = writer->slot;
+	TupleTableSlot *row = next_slot(writer);
 	int			natts = RelationGetDescr(writer->rel)->natts;
 	int			i;
 
@@ -258,30 +324,43 @@ pln_quarantine_put(PlnQuarantineWriter *writer, TupleTableSlot *slot, PlnExpectS
 		row->tts_values[writer->attno[i] - 1] = slot->tts_values[i];
 		row->tts_isnull[writer->attno[i] - 1] = slot->tts_isnull[i];
 	}
-	row->tts_values[writer->extra[0] - 1] = rule_names(set);
+	row->tts_values[writer->extra[0] - 1] = rule_names(writer, set);
 	row->tts_values[writer->extra[1] - 1] = writer->update_id;
 	row->tts_values[writer->extra[2] - 1] = TimestampTzGetDatum(writer->now);
 	for (i = 0; i < 3; i++)
 		row->tts_isnull[writer->extra[i] - 1] = false;
 	ExecStoreVirtualTuple(row);
+	row->tts_tableOid = RelationGetRelid(writer->rel);
 	if (RelationGetDescr(writer->rel)->constr != NULL)
+	{
+		if (RelationGetDescr(writer->rel)->constr->has_generated_stored)
+			ExecComputeStoredGenerated(writer->rri, writer->estate, row, CMD_INSERT);
 		ExecConstraints(writer->rri, row, writer->estate);
-	table_tuple_insert(writer->rel, row, writer->cid, 0, NULL);
-	if (writer->rri->ri_NumIndices > 0)
-		list_free(ExecInsertIndexTuples(writer->rri, row, writer->estate, false, false, NULL,
-										NIL));
-	ExecClearTuple(row);
+	}
+	writer->batch_bytes += heap_compute_data_size(row->tts_tupleDescriptor, row->tts_values,
+												  row->tts_isnull);
+	/* the values are the caller's until here */
+	ExecMaterializeSlot(row);
+	writer->nslots++;
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(writer->row_context);
+	if (writer->nslots == BATCH_ROWS || writer->batch_bytes >= BATCH_BYTES)
+		flush(writer);
 }
 
 void
 pln_quarantine_close(PlnQuarantineWriter *writer)
 {
-	ExecDropSingleTupleTableSlot(writer->slot);
+	int			i;
+
+	flush(writer);
+	FreeBulkInsertState(writer->bistate);
+	for (i = 0; i < writer->allocated; i++)
+		ExecDropSingleTupleTableSlot(writer->slots[i]);
+	table_finish_bulk_insert(writer->rel, 0);
 	ExecCloseIndices(writer->rri);
 	table_close(writer->rel, NoLock);
-	MemoryContextDelete(writer->row_context);
+	MemoryContextDelete(writer->context);
 }
 
 /* ---- counts and clearing ---- */

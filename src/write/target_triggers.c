@@ -71,17 +71,34 @@ pln_target_triggers(TriggerDesc *desc)
 	return desc;
 }
 
-static bool
-is_foreign_key(Oid constraint)
+static char
+constraint_type(Oid constraint)
 {
 	HeapTuple	tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(constraint));
-	bool		result;
+	char		result;
 
 	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = ((Form_pg_constraint) GETSTRUCT(tuple))->contype == CONSTRAINT_FOREIGN;
+		return CONSTRAINT_TRIGGER;
+	result = ((Form_pg_constraint) GETSTRUCT(tuple))->contype;
 	ReleaseSysCache(tuple);
 	return result;
+}
+
+/* What the owner can type. */
+static char *
+deferred_way_out(char *table, Trigger *trigger, const char *name)
+{
+	switch (constraint_type(trigger->tgconstraint))
+	{
+		case CONSTRAINT_FOREIGN:
+			return psprintf("ALTER TABLE %s ALTER CONSTRAINT %s NOT DEFERRABLE;", table, name);
+		case CONSTRAINT_TRIGGER:
+			return psprintf("DROP TRIGGER %s ON %s;  then create it INITIALLY IMMEDIATE.",
+							quote_identifier(trigger->tgname), table);
+		default:
+			return psprintf("ALTER TABLE %s DROP CONSTRAINT %s;  then add it INITIALLY "
+							"IMMEDIATE.", table, name);
+	}
 }
 
 void
@@ -108,10 +125,6 @@ pln_target_refuse_deferred(Relation rel, TriggerDesc *desc)
 						name, table),
 				 errdetail("Updates write with the rights of the owner, restricted; deferred "
 						   "checks cannot run there."),
-				 is_foreign_key(trigger->tgconstraint) ?
-				 errhint("ALTER TABLE %s ALTER CONSTRAINT %s NOT DEFERRABLE;", table,
-						 quote_identifier(name)) :
-				 errhint("ALTER TABLE %s DROP CONSTRAINT %s;  then add it INITIALLY IMMEDIATE.",
-						 table, quote_identifier(name))));
+				 errhint("%s", deferred_way_out(table, trigger, quote_identifier(name)))));
 	}
 }

@@ -127,6 +127,24 @@ fails_with($node, $db, q(DO LANGUAGE pipeline $$CREATE STREAMING TABLE f (
 	CONSTRAINT folded EXPECT (id > 0 AND 1 / 0 > 1)) AS SELECT * FROM STREAM(fsrc)$$), '22012',
 	qr/expectation "folded"/, 'an error in a constant part names the rule');
 
+# ---- quarantine in batches: each row once, with its own rules, keys of the owner kept up
+$node->safe_psql($db, q(
+	CREATE TABLE qsrc (id int, a int, b int, t text);
+	INSERT INTO qsrc SELECT i, i % 3, i % 2, repeat('x', i % 200) FROM generate_series(1, 5000) i;
+	DO LANGUAGE pipeline $$CREATE STREAMING TABLE q (
+		CONSTRAINT a_ok EXPECT (a > 0) ON VIOLATION QUARANTINE ROW,
+		CONSTRAINT b_ok EXPECT (b > 0) ON VIOLATION QUARANTINE ROW) AS SELECT * FROM STREAM(qsrc)$$;
+	CREATE UNIQUE INDEX q_key ON q_quarantine (id);
+	INSERT INTO qsrc SELECT i, i % 3, i % 2, repeat('x', i % 200) FROM generate_series(5001, 10000) i;));
+refresh('q');
+rows_are($node, $db, q(SELECT _rules, count(*), count(DISTINCT id), count(DISTINCT _update_id)
+	FROM q_quarantine GROUP BY 1 ORDER BY 1),
+	['{a_ok}|1667|1667|2', '{a_ok,b_ok}|1666|1666|2', '{b_ok}|3334|3334|2'], 'rows and their rules');
+rows_are($node, $db, q(SELECT count(*) FROM (SELECT * FROM qsrc EXCEPT ALL
+	(TABLE q UNION ALL SELECT id, a, b, t FROM q_quarantine)) x), ['0'], 'kept and quarantined are the input');
+rows_are($node, $db, q(SET enable_seqscan = off; SELECT id FROM q_quarantine WHERE id = 9996), ['9996'],
+	'the index on the quarantine knows the new rows');
+
 # ---- materialized views: indexes come along, duplicates are reported as core does
 $db = fresh_db($node, 'views');
 $node->safe_psql($db, 'CREATE EXTENSION amcheck');
