@@ -17,6 +17,7 @@
 #include "common/md5.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/json.h"
@@ -245,6 +246,8 @@ find_dataset(PlnProgram *program, PlnNode *node)
 												pln_dataset_kind_name(dataset->kind)));
 		if (!OidIsValid(relid) || relid != dataset->relid)
 			dataset->relid = InvalidOid;
+		else if (!pg_class_ownercheck(relid, program->owner))
+			aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_TABLE, node->name);
 	}
 	if (dataset->id == 0)
 		refuse_renamed(program, node);

@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/tupdesc.h"
+#include "access/sysattr.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
@@ -313,15 +314,35 @@ rte_streams(StreamCheck *check, Query *query, RangeTblEntry *rte, List *outer)
 	return false;
 }
 
+/* New rows come from a log, where they have no system columns. */
+static void
+refuse_system_columns(StreamCheck *check, Query *query, int rtindex)
+{
+	Bitmapset  *attnos = NULL;
+	int			attno;
+
+	pull_varattnos((Node *) query->targetList, rtindex, &attnos);
+	pull_varattnos((Node *) query->jointree, rtindex, &attnos);
+	attno = bms_next_member(attnos, -1);
+	if (attno >= 0 && attno + FirstLowInvalidHeapAttributeNumber < 0)
+		refuse_stream(check, "system columns of a stream cannot be read",
+					  "Leave out ctid, xmin, tableoid and the like.", -1);
+}
+
 /* Streams under a FROM item; raises where one stands on a side that an outer join can fill. */
 static int
 from_streams(StreamCheck *check, Query *query, Node *item, List *outer)
 {
 	if (IsA(item, RangeTblRef))
 	{
-		RangeTblEntry *rte = rt_fetch(((RangeTblRef *) item)->rtindex, query->rtable);
+		int			rtindex = ((RangeTblRef *) item)->rtindex;
+		RangeTblEntry *rte = rt_fetch(rtindex, query->rtable);
 
-		return rte_streams(check, query, rte, outer) ? 1 : 0;
+		if (!rte_streams(check, query, rte, outer))
+			return 0;
+		if (rte->rtekind == RTE_RELATION)
+			refuse_system_columns(check, query, rtindex);
+		return 1;
 	}
 	if (IsA(item, FromExpr))
 	{

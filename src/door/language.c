@@ -117,7 +117,9 @@ pln_procedure_defaults(PlnProcedure *procedure)
 	char	  **values = palloc0(sizeof(char *) * Max(procedure->nargs, 1));
 	bool		isnull;
 	Datum		datum = SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_proargdefaults, &isnull);
+	PlnSecContext sec;
 
+	pln_enter_owner(&sec, procedure->owner, NIL);
 	if (!isnull)
 	{
 		List	   *defaults = castNode(List, stringToNode(TextDatumGetCString(datum)));
@@ -141,6 +143,7 @@ pln_procedure_defaults(PlnProcedure *procedure)
 		/* the values were made by output functions in our context */
 		FreeExecutorState(estate);
 	}
+	pln_leave(&sec);
 	ReleaseSysCache(tuple);
 	return values;
 }

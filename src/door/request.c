@@ -28,12 +28,13 @@
 #include "base/spi.h"
 #include "door/door.h"
 
+/* A dropped pipeline's history is its owner's: only he gets it back with the name. */
 static PlnPipeline *
-find_or_make(const char *schema_name, const char *name)
+find_or_make(const char *schema_name, const char *name, Oid owner)
 {
 	PlnPipeline *pipeline = pln_pipeline_find_kind(schema_name, name, false);
 
-	if (pipeline == NULL)
+	if (pipeline == NULL || (pipeline->dropped && pipeline->owner != owner))
 	{
 		pipeline = palloc0(sizeof(PlnPipeline));
 		pipeline->schema_name = pstrdup(schema_name);
@@ -96,7 +97,8 @@ check_overrides(PlnProcedure *procedure, char **values)
 void
 pln_request_for_procedure(PlnRequest *request, PlnProcedure *procedure, char **values)
 {
-	PlnPipeline *pipeline = find_or_make(procedure->schema_name, procedure->name);
+	PlnPipeline *pipeline = find_or_make(procedure->schema_name, procedure->name,
+										 procedure->owner);
 	PlnParam   *params = palloc(sizeof(PlnParam) * Max(procedure->nargs, 1));
 	int			i;
 
@@ -292,7 +294,7 @@ pln_request_by_name(PlnRequest *request, const char *name, const char *parameter
 		/* made while check_function_bodies was off, or restored */
 		PlnProcedure *procedure = pln_procedure_load(find_procedure(schema_name, object));
 
-		pipeline = find_or_make(schema_name, object);
+		pipeline = find_or_make(schema_name, object, procedure->owner);
 		pipeline->owner = procedure->owner;
 		pipeline->dropped = false;
 	}

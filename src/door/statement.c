@@ -90,7 +90,7 @@ create_stored(PlnScript *script, PlnCreateDataset *decl, Query *native_query)
 				(errcode(PLN_ERR_DUPLICATE),
 				 errmsg("a pipeline named %s exists", pln_pipeline_display_name(pipeline)),
 				 pln_script_errposition(script, decl->name->location)));
-	if (pipeline == NULL)
+	if (pipeline == NULL || (pipeline->dropped && pipeline->owner != GetUserId()))
 	{
 		pipeline = palloc0(sizeof(PlnPipeline));
 		pipeline->schema_name = schema;

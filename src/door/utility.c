@@ -13,6 +13,7 @@
 #include "catalog/namespace.h"
 #include "commands/defrem.h"
 #include "commands/extension.h"
+#include "mb/pg_wchar.h"
 #include "miscadmin.h"
 #include "nodes/parsenodes.h"
 #include "parser/parse_node.h"
@@ -57,8 +58,17 @@ has_our_options(List *options)
 	return false;
 }
 
+/* errposition() for a place in the statement that the user typed */
+static int
+option_position(const char *query_string, DefElem *option)
+{
+	if (query_string == NULL || option->location < 0)
+		return 0;
+	return errposition(pg_mbstrlen_with_len(query_string, option->location) + 1);
+}
+
 static PlnRefreshPolicy
-policy_value(DefElem *option)
+policy_value(const char *query_string, DefElem *option)
 {
 	const char *value = defGetString(option);
 
@@ -71,16 +81,18 @@ policy_value(DefElem *option)
 		ereport(ERROR,
 				(errcode(PLN_ERR_NOT_BUILT),
 				 errmsg("refresh policy %s is not supported yet", value),
-				 errhint("Use pipeline.refresh_policy = 'auto'.")));
+				 errhint("Use pipeline.refresh_policy = 'auto'."),
+				 option_position(query_string, option)));
 	ereport(ERROR,
 			(errcode(PLN_ERR_BAD_VALUE),
 			 errmsg("invalid value for option \"pipeline.refresh_policy\": \"%s\"", value),
-			 errhint("Values are auto, incremental, incremental strict and full.")));
+			 errhint("Values are auto, incremental, incremental strict and full."),
+			 option_position(query_string, option)));
 	return PLN_POLICY_AUTO;		/* keep compiler quiet */
 }
 
 static PlnRefreshPolicy
-read_options(List *options)
+read_options(const char *query_string, List *options)
 {
 	PlnRefreshPolicy policy = PLN_POLICY_AUTO;
 	ListCell   *lc;
@@ -95,25 +107,28 @@ read_options(List *options)
 					 errmsg("storage option \"%s\" together with pipeline options",
 							option->defname),
 					 errhint("Set it afterwards: ALTER MATERIALIZED VIEW ... SET (%s = ...);",
-							 option->defname)));
+							 option->defname),
+					 option_position(query_string, option)));
 		if (strcmp(option->defname, "refresh_policy") == 0)
-			policy = policy_value(option);
+			policy = policy_value(query_string, option);
 		else if (strcmp(option->defname, "schedule") == 0)
 			ereport(ERROR,
 					(errcode(PLN_ERR_NOT_BUILT),
 					 errmsg("option \"pipeline.schedule\" is not supported yet"),
-					 errhint("SELECT cron.schedule('...', 'REFRESH MATERIALIZED VIEW ...');")));
+					 errhint("SELECT cron.schedule('...', 'REFRESH MATERIALIZED VIEW ...');"),
+					 option_position(query_string, option)));
 		else
 			ereport(ERROR,
 					(errcode(PLN_ERR_BAD_VALUE),
 					 errmsg("unrecognized option \"pipeline.%s\"", option->defname),
-					 errhint("Options are pipeline.refresh_policy and pipeline.schedule.")));
+					 errhint("Options are pipeline.refresh_policy and pipeline.schedule."),
+					 option_position(query_string, option)));
 	}
 	return policy;
 }
 
 static void
-create_matview(CreateTableAsStmt *stmt)
+create_matview(const char *query_string, CreateTableAsStmt *stmt)
 {
 	IntoClause *into = stmt->into;
 
@@ -123,7 +138,7 @@ create_matview(CreateTableAsStmt *stmt)
 				 errmsg("WITH NO DATA together with pipeline options"),
 				 errhint("Create it with data, or as an ordinary materialized view.")));
 	pln_door_create_native(into->rel, stmt->if_not_exists, into->colNames,
-						   read_options(into->options),
+						   read_options(query_string, into->options),
 						   copyObject(castNode(Query, stmt->query)));
 }
 
@@ -254,7 +269,7 @@ hook(PlannedStmt *pstmt, const char *query_string, bool read_only_tree,
 					(errcode(PLN_ERR_STATE),
 					 errmsg("extension \"pipeline\" is not installed in this database"),
 					 errhint("CREATE EXTENSION pipeline;")));
-		create_matview((CreateTableAsStmt *) stmt);
+		create_matview(query_string, (CreateTableAsStmt *) stmt);
 		return;
 	}
 	refuse_unbuilt(stmt);

@@ -188,6 +188,13 @@ pln_quarantine_open(Oid quarantine, TupleDesc row_desc, const char *update_id, E
 	int			i;
 
 	writer->rel = table_open(quarantine, RowExclusiveLock);
+	if (writer->rel->rd_rel->relowner != GetUserId())
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_ALLOWED),
+				 errmsg("quarantine table \"%s\" does not belong to the owner of its dataset",
+						pln_relation_name(quarantine)),
+				 errhint("ALTER TABLE %s OWNER TO %s;", pln_relation_name(quarantine),
+						 quote_identifier(GetUserNameFromId(GetUserId(), false)))));
 	if (writer->rel->rd_rel->relkind != RELKIND_RELATION || writer->rel->trigdesc != NULL ||
 		writer->rel->rd_rel->relrowsecurity)
 		ereport(ERROR,

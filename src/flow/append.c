@@ -108,6 +108,7 @@ truncate_target(PlnFlowContext *cxt)
 	ListCell   *lc;
 	PlnSecContext sec;
 
+	pln_flow_check_owner(rel, cxt->owner);
 	/* the guard on the table lets its owner through, and capture tells the readers */
 	pln_enter_settings(&sec, list_make1("pipeline.allow_dml=on"));
 	foreach(lc, relids)
@@ -439,6 +440,7 @@ append_run(PlnFlowContext *cxt)
 		return;
 	}
 	target = table_open(cxt->dataset->relid, RowExclusiveLock);
+	pln_flow_check_owner(target, cxt->owner);
 	query = pln_rewrite_query(pln_stored_query(cxt->flow->view));
 	PushActiveSnapshot(GetTransactionSnapshot());
 	batches = prepare_sources(cxt, query, &has_rows);
@@ -629,6 +631,7 @@ pln_flow_replay(PlnDataset *dataset, const char *condition, int64 *replayed,
 	pln_event_update_progress(&origin, "RUNNING");
 	pln_enter_owner(&sec, pipeline->owner, pipeline->settings);
 	target = table_open(dataset->relid, RowExclusiveLock);
+	pln_flow_check_owner(target, pipeline->owner);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	appended = replay_rows(&cxt, target, condition, replayed, still_failing);
 	record_appends(&cxt, appended);

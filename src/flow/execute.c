@@ -12,6 +12,7 @@
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
 #include "tcop/tcopprot.h"
+#include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -21,6 +22,24 @@
 #include "expect/inline_check.h"
 #include "flow/execute.h"
 #include "source/stream_ref.h"
+
+void
+pln_flow_check_owner(Relation rel, Oid owner)
+{
+	if (rel->rd_rel->relowner != owner)
+		ereport(ERROR,
+				(errcode(PLN_ERR_NOT_ALLOWED),
+				 errmsg("\"%s\" belongs to role \"%s\", but its pipeline to \"%s\"",
+						pln_relation_name(RelationGetRelid(rel)),
+						GetUserNameFromId(rel->rd_rel->relowner, true),
+						GetUserNameFromId(owner, true)),
+				 errdetail("A pipeline runs with its owner's rights; only his own datasets may be "
+						   "written with them."),
+				 errhint("ALTER %s %s OWNER TO %s;",
+						 rel->rd_rel->relkind == RELKIND_MATVIEW ? "MATERIALIZED VIEW" : "TABLE",
+						 pln_relation_name(RelationGetRelid(rel)),
+						 quote_identifier(GetUserNameFromId(owner, false)))));
+}
 
 Query *
 pln_rewrite_query(Query *query)

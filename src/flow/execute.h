@@ -11,6 +11,12 @@
 
 #include "flow/flow.h"
 
+/*
+ * The relation must belong to the role that the flow runs as: its owner can attach code to it
+ * (constraints, indexes, defaults) that would run with that role's rights.  Raises 42501.
+ */
+extern void pln_flow_check_owner(Relation rel, Oid owner);
+
 /* Take AccessShareLock on every relation, expand views and row security. */
 extern Query *pln_rewrite_query(Query *query);
 

@@ -75,6 +75,7 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 						  make_reason("CHANGE_SET_MISSING", "first fill") :
 						  make_reason("QUERY_FINGERPRINT_CHANGED", "the definition changed"));
 	rel = relation_open(cxt->dataset->relid, AccessShareLock);
+	pln_flow_check_owner(rel, cxt->owner);
 	if (cxt->dataset->filled && rel->rd_rel->relfilenode != cxt->dataset->relfilenode)
 		reasons = lappend(reasons, make_reason("DATA_HAS_CHANGED",
 											   "its storage was replaced by another command"));

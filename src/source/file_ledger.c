@@ -12,6 +12,7 @@
 
 #include "catalog/pg_collation.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "parser/parse_func.h"
 #include "portability/instr_time.h"
@@ -29,6 +30,7 @@
 struct PlnFileBatch
 {
 	int			id;
+	Oid			user;			/* who may read it: whom the flow runs as */
 	int			ordinal;
 	char	   *path;
 	char	   *options_json;
@@ -124,6 +126,7 @@ pln_file_batch_open(int64 flow_id, PlnStreamSource *source)
 	old = MemoryContextSwitchTo(batch_context);
 	batch = palloc0(sizeof(PlnFileBatch));
 	batch->id = next_id++;
+	batch->user = GetUserId();
 	batch->ordinal = source->ordinal;
 	batch->path = pstrdup(source->path);
 	batch->options_json = pstrdup(source->options_json);
@@ -204,7 +207,7 @@ pln_file_batch_get(int id)
 	{
 		PlnFileBatch *batch = lfirst(lc);
 
-		if (batch->id == id)
+		if (batch->id == id && batch->user == GetUserId())
 			return batch;
 	}
 	return NULL;

@@ -54,8 +54,16 @@ append_counts(StringInfo counts, const PlnOutcome *outcome)
 	}
 }
 
+char *
+pln_report_discreet(const char *sqlstate, const char *constraint)
+{
+	if (constraint != NULL)
+		return psprintf("\"%s\" violated", constraint);
+	return psprintf("failed with SQLSTATE %s", sqlstate);
+}
+
 void
-pln_report_outcome(const PlnOutcome *outcome, const char *name)
+pln_report_outcome(const PlnOutcome *outcome, const char *name, bool hide)
 {
 	StringInfoData line;
 	StringInfoData counts;
@@ -73,7 +81,9 @@ pln_report_outcome(const PlnOutcome *outcome, const char *name)
 	if (strcmp(outcome->state, "COMPLETED") == 0)
 		append_counts(&counts, outcome);
 	else if (outcome->message != NULL)
-		appendStringInfoString(&counts, outcome->message);
+		appendStringInfoString(&counts, hide ?
+							   pln_report_discreet(outcome->sqlstate, outcome->constraint) :
+							   outcome->message);
 	append_padded(&line, counts.data, 33);
 	if (strcmp(outcome->state, "COMPLETED") == 0)
 		appendStringInfo(&line, "%.0f ms", outcome->elapsed_ms);
@@ -121,7 +131,8 @@ pln_report_error_text(const ErrorData *error)
 }
 
 void
-pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline, const PlnTally *tally)
+pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline, const PlnTally *tally,
+				 bool hide)
 {
 	const ErrorData *error = tally->first_error;
 	StringInfoData counts;
@@ -137,10 +148,13 @@ pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline, const Pln
 			(errcode(error->sqlerrcode),
 			 errmsg("update %s of pipeline \"%s\" failed: %s", pln_update_short_id(update),
 					pln_pipeline_display_name(pipeline), counts.data),
+			 hide ? errdetail("%s: %s", tally->first_failure->dataset_name,
+							  pln_report_discreet(unpack_sql_state(error->sqlerrcode),
+												  error->constraint_name)) :
 			 errdetail("%s: %s%s%s", tally->first_failure->dataset_name,
 					   pln_report_error_text(error), error->detail ? ". " : "",
 					   error->detail ? error->detail : ""),
-			 error->hint ? errhint("%s", error->hint) :
+			 error->hint && !hide ? errhint("%s", error->hint) :
 			 errhint("SELECT * FROM pipeline.problems;"),
 			 error->constraint_name ?
 			 err_generic_string(PG_DIAG_CONSTRAINT_NAME, error->constraint_name) : 0));

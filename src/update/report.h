@@ -18,13 +18,17 @@ typedef struct PlnTally
 	ErrorData  *first_error;
 } PlnTally;
 
-extern void pln_report_outcome(const PlnOutcome *outcome, const char *name);
+/* What somebody who is not the owner may know of an error: no rows, no SQL (interface §3.29). */
+extern char *pln_report_discreet(const char *sqlstate, const char *constraint);
+
+/* hide: the caller is not the owner. */
+extern void pln_report_outcome(const PlnOutcome *outcome, const char *name, bool hide);
 extern void pln_report_end(const PlnUpdate *update, const PlnPipeline *pipeline,
 						   const PlnTally *tally, double elapsed_ms);
 
 /* Raise the failure of the update; does not return. */
 extern void pln_report_raise(const PlnUpdate *update, const PlnPipeline *pipeline,
-							 const PlnTally *tally) pg_attribute_noreturn();
+							 const PlnTally *tally, bool hide) pg_attribute_noreturn();
 
 /* The message of an error, with what its context says of an expectation. */
 extern char *pln_report_error_text(const ErrorData *error);

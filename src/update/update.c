@@ -14,6 +14,7 @@
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "portability/instr_time.h"
+#include "utils/acl.h"
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/memutils.h"
@@ -79,7 +80,8 @@ typedef struct Failure
 static Failure *last_failure = NULL;
 static MemoryContext failure_context = NULL;
 
-/* Pipelines that this backend is updating right now: nested updates are refused. */
+/* Pipelines that this backend is updating right now; nested updates are refused: flows keep
+ * state of their own per backend. */
 static List *running = NIL;
 
 static double
@@ -266,6 +268,8 @@ run_flow(Runner *runner)
 			break;
 		pln_file_batches_reset(true);
 	} while (++tries < FILE_TRIES);
+	/* nobody may read the batch once the flow is over */
+	pln_file_batches_reset(false);
 	return error;
 }
 
@@ -396,6 +400,20 @@ remember_failure(Runner *runner, PlnNode *node, ErrorData *error)
 	last_failure = failure;
 }
 
+/* The error as it is for the owner, and what others may know of it for them. */
+static void
+raise_error(Runner *runner, ErrorData *error)
+{
+	if (!runner->request->hide_details || pln_error_is_cancel(error))
+		ReThrowError(error);
+	ereport(ERROR,
+			(errcode(error->sqlerrcode),
+			 errmsg("update of pipeline \"%s\" failed: %s",
+					pln_pipeline_display_name(runner->pipeline),
+					pln_report_discreet(unpack_sql_state(error->sqlerrcode),
+										error->constraint_name))));
+}
+
 /* All or nothing: the first failure ends an atomic update. */
 static void
 raise_atomic(Runner *runner, PlnNode *node, ErrorData *error)
@@ -404,11 +422,12 @@ raise_atomic(Runner *runner, PlnNode *node, ErrorData *error)
 	runner->flow.outcome->message = pln_report_error_text(error);
 	note_failure(runner, node, runner->flow.outcome, error);
 	if (runner->program->nnodes > 1 && !pln_error_is_cancel(error))
-		pln_report_raise(runner->update, runner->pipeline, &runner->tally);
+		pln_report_raise(runner->update, runner->pipeline, &runner->tally,
+						 runner->request->hide_details);
 	/* the statement was about this one dataset: its error is the statement's error */
 	if (error->detail == NULL && strstr(runner->flow.outcome->message, "expectation \""))
 		error->detail = runner->flow.outcome->message;
-	ReThrowError(error);
+	raise_error(runner, error);
 }
 
 static void
@@ -425,7 +444,7 @@ skip_node(Runner *runner, PlnNode *node, const char *state)
 	pln_update_outcome(runner->update, outcome);
 	if (strcmp(state, "SKIPPED") == 0)
 		runner->tally.skipped++;
-	pln_report_outcome(outcome, node->name);
+	pln_report_outcome(outcome, node->name, runner->request->hide_details);
 }
 
 static void
@@ -452,7 +471,7 @@ run_node(Runner *runner, PlnNode *node)
 		raise_atomic(runner, node, error);
 	else
 		record_failure(runner, node, &origin, error);
-	pln_report_outcome(runner->flow.outcome, node->name);
+	pln_report_outcome(runner->flow.outcome, node->name, runner->request->hide_details);
 	pln_debug_point("before commit");
 	end_step(runner);
 }
@@ -533,7 +552,7 @@ fail_definition(Runner *runner, ErrorData *error)
 		pln_update_end(runner->update, "FAILED", outcome.message);
 		end_step(runner);
 	}
-	ReThrowError(error);
+	raise_error(runner, error);
 }
 
 static void
@@ -614,7 +633,8 @@ run_update(Runner *runner)
 	if (runner->cancel != NULL)
 		ReThrowError(runner->cancel);
 	if (runner->tally.failed > 0)
-		pln_report_raise(runner->update, runner->pipeline, &runner->tally);
+		pln_report_raise(runner->update, runner->pipeline, &runner->tally,
+						 runner->request->hide_details);
 }
 
 /* False: busy, and the request is to be skipped. */
@@ -622,16 +642,14 @@ static bool
 take_pipeline(PlnRequest *request)
 {
 	bool		wait = request->wait || pln_guc_on_busy == PLN_BUSY_WAIT;
-	ListCell   *lc;
 
-	foreach(lc, running)
-	{
-		if (*(int64 *) lfirst(lc) == request->pipeline->id)
-			ereport(ERROR,
-					(errcode(PLN_ERR_BUSY),
-					 errmsg("pipeline \"%s\" is being updated by this session already",
-							pln_pipeline_display_name(request->pipeline))));
-	}
+	if (running != NIL)
+		ereport(ERROR,
+				(errcode(PLN_ERR_BUSY),
+				 errmsg("an update cannot start inside another update"),
+				 errdetail("A query, function or trigger of a dataset that is being updated tried "
+						   "to update pipeline \"%s\".",
+						   pln_pipeline_display_name(request->pipeline))));
 	if (pln_lock_pipeline(request->pipeline->id, request->nonatomic, wait))
 		return true;
 	if (pln_guc_on_busy == PLN_BUSY_SKIP)
@@ -705,6 +723,7 @@ pln_update_run(PlnRequest *request)
 	last_failure = NULL;
 	PreventCommandIfReadOnly("a pipeline update");
 	pln_check_version();
+	request->hide_details = !has_privs_of_role(GetUserId(), request->owner);
 	if (request->pipeline->id == 0)
 		pln_pipeline_save(request->pipeline);
 	if (!take_pipeline(request))

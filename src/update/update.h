@@ -28,6 +28,8 @@ typedef struct PlnRequest
 	bool		wait;			/* for a busy pipeline, whatever pipeline.on_busy says */
 	const char *cause;			/* USER_ACTION */
 
+	bool		hide_details;	/* caller is not the owner: messages may hold rows and SQL */
+
 	/* results */
 	int			ndatasets;		/* of the program; set by pln_update_check */
 	char	   *update_id;		/* NULL: skipped because busy */
