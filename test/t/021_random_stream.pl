@@ -312,8 +312,9 @@ sub check
 	my ($out, $err);
 	if ($node->psql($db, q(SET pipeline.messages = quiet; SET lock_timeout = '20s'; CALL p()), stdout => \$out, stderr => \$err, on_error_stop => 1) != 0)
 	{
-		# an open transaction of another session may hold the pipeline
-		complain("update of the check: $err") unless $err =~ /running already/ && grep { $_->{open} } @sessions;
+		# an open or prepared transaction may hold the pipeline
+		complain("update of the check: $err")
+			unless $err =~ /running already/ && (@prepared || grep { $_->{open} } @sessions);
 		return;
 	}
 	for my $s (@{ $world->{streams} })
