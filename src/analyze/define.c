@@ -53,17 +53,24 @@ pln_define_note(PlnProgram *program, PlnNode *node, const char *change, const ch
 	program->plan = lappend(program->plan, item);
 }
 
+/* DDL on a dataset's relation, always with the rights of its owner: it may evaluate what he wrote. */
+void
+pln_define_ddl(const char *sql)
+{
+	(void) pln_spi_user(sql);
+	CommandCounterIncrement();
+}
+
 /*
- * DDL on a dataset's relation.  Private ones live in pipeline_data, where only the
- * extension's owner may create; they are given to the dataset's owner by the caller.
+ * A private relation is made in its pipeline's schema and then moved to pipeline_data, where
+ * only the extension's owner may create.
  */
 void
-pln_define_ddl(PlnNode *node, const char *sql)
+pln_define_move_private(PlnNode *node, const char *kind)
 {
-	if (node->decl->is_private)
-		(void) pln_spi_run_once(sql, 0, NULL, NULL, NULL);
-	else
-		(void) pln_spi_user(sql);
+	(void) pln_spi_run_once(psprintf("ALTER %s %s SET SCHEMA pipeline_data", kind,
+									 pln_quote_qualified(node->schema, node->stored_name)),
+							0, NULL, NULL, NULL);
 	CommandCounterIncrement();
 }
 
@@ -404,7 +411,7 @@ apply_comment(PlnNode *node)
 
 	if (node->decl->comment != NULL &&
 		(dataset->comment == NULL || strcmp(dataset->comment, node->decl->comment) != 0))
-		pln_define_ddl(node, psprintf("COMMENT ON %s %s IS %s", what, relation,
+		pln_define_ddl(psprintf("COMMENT ON %s %s IS %s", what, relation,
 									  pln_quote_literal(node->decl->comment)));
 	dataset->comment = node->decl->comment;
 	if (!node->created)
@@ -414,7 +421,7 @@ apply_comment(PlnNode *node)
 		PlnColumnDef *column = lfirst(lc);
 
 		if (column->comment != NULL)
-			pln_define_ddl(node, psprintf("COMMENT ON COLUMN %s.%s IS %s", relation,
+			pln_define_ddl(psprintf("COMMENT ON COLUMN %s.%s IS %s", relation,
 										  quote_identifier(column->name),
 										  pln_quote_literal(column->comment)));
 	}

@@ -25,6 +25,7 @@ extern void pln_define_expectations(PlnProgram *program, PlnNode *node, TupleDes
 extern char *pln_define_fingerprint(PlnProgram *program, Query *query);
 extern void pln_define_note(PlnProgram *program, PlnNode *node, const char *change,
 							const char *effect);
-extern void pln_define_ddl(PlnNode *node, const char *sql);
+extern void pln_define_ddl(const char *sql);
+extern void pln_define_move_private(PlnNode *node, const char *kind);
 
 #endif							/* PIPELINE_ANALYZE_DEFINE_INTERNAL_H */

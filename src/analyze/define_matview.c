@@ -119,20 +119,10 @@ content_conditions(PlnProgram *program, PlnNode *node, TupleDesc desc)
 static void
 create_matview(PlnProgram *program, PlnNode *node, Query *query)
 {
-	PlnSecContext ctx;
-
-	if (node->decl->is_private)
-		pln_enter_metadata(&ctx);
-	node->dataset->relid = pln_matview_create(node->stored_schema, node->stored_name, query, NIL);
-	if (node->decl->is_private)
-		pln_leave(&ctx);
+	node->dataset->relid = pln_matview_create(node->schema, node->stored_name, query, NIL);
 	CommandCounterIncrement();
 	if (node->decl->is_private)
-		pln_define_ddl(node, psprintf("ALTER MATERIALIZED VIEW %s OWNER TO %s",
-									  pln_quote_qualified(node->stored_schema,
-														  node->stored_name),
-									  quote_identifier(GetUserNameFromId(program->owner,
-																		 false))));
+		pln_define_move_private(node, "MATERIALIZED VIEW");
 	if (node->decl->is_private)
 		pln_revoke_all(node->dataset->relid);
 	node->created = true;

@@ -223,7 +223,7 @@ static void
 create_table(PlnProgram *program, PlnNode *node, Columns *columns)
 {
 	StringInfoData sql;
-	char	   *relation = pln_quote_qualified(node->stored_schema, node->stored_name);
+	char	   *relation = pln_quote_qualified(node->schema, node->stored_name);
 	int			i;
 
 	initStringInfo(&sql);
@@ -231,10 +231,9 @@ create_table(PlnProgram *program, PlnNode *node, Columns *columns)
 	for (i = 0; i < columns->n; i++)
 		appendStringInfo(&sql, "%s%s", i > 0 ? ", " : "", column_sql(&columns->list[i]));
 	appendStringInfoChar(&sql, ')');
-	pln_define_ddl(node, sql.data);
+	pln_define_ddl(sql.data);
 	if (node->decl->is_private)
-		pln_define_ddl(node, psprintf("ALTER TABLE %s OWNER TO %s", relation,
-									  quote_identifier(GetUserNameFromId(program->owner, false))));
+		pln_define_move_private(node, "TABLE");
 	node->dataset->relid = get_relname_relid(node->stored_name,
 											 get_namespace_oid(node->stored_schema, false));
 	PLN_ENSURE(OidIsValid(node->dataset->relid));
@@ -282,7 +281,7 @@ adapt_table(PlnProgram *program, PlnNode *node, Columns *columns)
 
 		if (attno == InvalidAttrNumber)
 		{
-			pln_define_ddl(node, psprintf("ALTER TABLE %s ADD COLUMN %s", relation,
+			pln_define_ddl(psprintf("ALTER TABLE %s ADD COLUMN %s", relation,
 										  column_sql(column)));
 			pln_define_note(program, node, psprintf("column %s added", column->name),
 							"old rows keep NULL there");

@@ -206,22 +206,15 @@ refuse(PlnSql *sql, const char *what, const char *hint, int location)
 static void
 check_common(PlnSql *sql, Query *query)
 {
-	ListCell   *lc;
-
 	if (query->commandType != CMD_SELECT || query->utilityStmt != NULL)
 		refuse(sql, "the query of a dataset must be a SELECT", NULL, -1);
 	if (query->hasModifyingCTE)
 		refuse(sql, "the query of a dataset must not change data", NULL, -1);
 	if (query->rowMarks != NIL)
 		refuse(sql, "the query of a dataset must not lock rows", "Remove FOR UPDATE.", -1);
-	foreach(lc, pln_query_relations(query))
-	{
-		Oid			relid = lfirst_oid(lc);
-
-		if (get_rel_persistence(relid) == RELPERSISTENCE_TEMP)
-			refuse(sql, psprintf("dataset reads temporary table \"%s\"", get_rel_name(relid)),
-				   "Temporary tables end with the session; use an ordinary table.", -1);
-	}
+	if (isQueryUsingTempRelation(query))
+		refuse(sql, "the query of a dataset must not use temporary tables or views",
+			   "They end with the session; use an ordinary table.", -1);
 }
 
 Query *

@@ -113,10 +113,12 @@ truncate_target(PlnFlowContext *cxt)
 	pln_enter_settings(&sec, list_make1("pipeline.allow_dml=on"));
 	foreach(lc, relids)
 	{
-		if (lfirst_oid(lc) != cxt->dataset->relid)
-			rels = lappend(rels, table_open(lfirst_oid(lc), NoLock));
-		else
-			rels = lappend(rels, rel);
+		Relation	part = lfirst_oid(lc) == cxt->dataset->relid ? rel :
+			table_open(lfirst_oid(lc), NoLock);
+
+		/* an open cursor would silently lose its rows */
+		CheckTableNotInUse(part, "TRUNCATE");
+		rels = lappend(rels, part);
 	}
 	ExecuteTruncateGuts(rels, relids, NIL, DROP_RESTRICT, true);
 	pln_leave(&sec);
@@ -125,10 +127,7 @@ truncate_target(PlnFlowContext *cxt)
 	CommandCounterIncrement();
 	foreach(lc, cxt->retype)
 	{
-		if (cxt->dataset->is_private)
-			(void) pln_spi_run_once(lfirst(lc), 0, NULL, NULL, NULL);
-		else
-			(void) pln_spi_user(lfirst(lc));
+		(void) pln_spi_user(lfirst(lc));
 		CommandCounterIncrement();
 	}
 }

@@ -8,6 +8,7 @@
 #include "catalog/pg_class.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
 #include "rewrite/prs2lock.h"
 #include "rewrite/rewriteHandler.h"
@@ -50,6 +51,25 @@ pln_rewrite_query(Query *query)
 	rewritten = QueryRewrite(query);
 	PLN_ENSURE(list_length(rewritten) == 1);
 	return linitial_node(Query, rewritten);
+}
+
+static bool
+rights_walker(Node *node, void *context)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, Query))
+	{
+		(void) ExecCheckRTPerms(((Query *) node)->rtable, true);
+		return query_tree_walker((Query *) node, rights_walker, context, 0);
+	}
+	return expression_tree_walker(node, rights_walker, context);
+}
+
+void
+pln_check_rights(Query *query)
+{
+	(void) rights_walker((Node *) query, NULL);
 }
 
 List *

@@ -20,6 +20,9 @@ extern void pln_flow_check_owner(Relation rel, Oid owner);
 /* Take AccessShareLock on every relation, expand views and row security. */
 extern Query *pln_rewrite_query(Query *query);
 
+/* Raise 42501 unless the rights that the query needs are there, at every level. */
+extern void pln_check_rights(Query *query);
+
 /* Base relations of a rewritten query without the relation itself. */
 extern List *pln_query_inputs(Query *query, Oid self);
 

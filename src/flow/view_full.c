@@ -180,6 +180,8 @@ view_run(PlnFlowContext *cxt)
 	pln_enter_owner(&sec, cxt->owner, cxt->pipeline->settings);
 	query = pln_rewrite_query(view_query(cxt));
 	inputs = pln_query_inputs(query, cxt->dataset->relid);
+	/* also when nothing changed: a right that was revoked ends the refresh */
+	pln_check_rights(query);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	cxt->reasons = reasons_to_run(cxt, query, inputs, &frontiers);
 	if (cxt->reasons == NIL)

@@ -2,13 +2,14 @@
  * fingerprint.c
  *	  The capture fingerprint: did something happen to R that fires no trigger?
  *
- * Text "1 g=.. i=.. s=.. f=.. a=.. c=n:type:typmod:collation,..." (correctness A6):
+ * Text "1 g=.. i=.. s=.. f=.. p=.. a=n-..,... c=n:type:typmod:collation,..." (A6):
  *
  *	g	our triggers on R and all that inherit (oid, row version, enabled state)
  *	i	inheritance and partitions (rows of pg_inherits, with row version)
  *	s	membership in subscriptions: apply fires no statement triggers
  *	f	relfilenodes
- *	a	row versions of the captured columns in pg_attribute
+ *	p	row security: it decides what a reader of R sees
+ *	a	row version of each captured column in pg_attribute
  *	c	the captured columns
  *
  * A different g, i or s means that changes may have been missed.  A different f alone is a
@@ -26,6 +27,7 @@
 #include "catalog/pg_attribute.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_policy.h"
 #include "catalog/pg_subscription_rel.h"
 #include "catalog/pg_trigger.h"
 #include "common/hashfn.h"
@@ -172,12 +174,40 @@ hash_attribute(uint64 *hash, Oid relid, const char *name)
 	ReleaseSysCache(tuple);
 }
 
-/* Columns of the current log generation; 'c' text and, for all relations, hash 'a'. */
+/* Row security of the relation: switched on or off, policies made, altered or dropped. */
 static void
-describe_columns(StringInfo text, uint64 *hash, const PlnSource *source, List *relids)
+hash_policies(uint64 *hash, Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Relation	rel;
+	SysScanDesc scan;
+	ScanKeyData key;
+
+	if (!HeapTupleIsValid(tuple))
+		return;
+	add_hash(hash, ((Form_pg_class) GETSTRUCT(tuple))->relrowsecurity);
+	add_hash(hash, ((Form_pg_class) GETSTRUCT(tuple))->relforcerowsecurity);
+	ReleaseSysCache(tuple);
+	rel = table_open(PolicyRelationId, AccessShareLock);
+	ScanKeyInit(&key, Anum_pg_policy_polrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(rel, PolicyPolrelidPolnameIndexId, true, NULL, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+	{
+		add_hash(hash, ((Form_pg_policy) GETSTRUCT(tuple))->oid);
+		add_hash(hash, ROW_VERSION(tuple));
+	}
+	systable_endscan(scan);
+	table_close(rel, AccessShareLock);
+}
+
+/* Columns of the current log generation: texts 'c' and, over all relations, 'a'. */
+static void
+describe_columns(StringInfo text, StringInfo versions, const PlnSource *source, List *relids)
 {
 	PlnLog	   *log = pln_source_log(source, source->generation);
 	ListCell   *lc;
+	uint64		hash;
 	int			i;
 
 	for (i = 0; log != NULL && i < log->ncols; i++)
@@ -191,8 +221,10 @@ describe_columns(StringInfo text, uint64 *hash, const PlnSource *source, List *r
 		form = (Form_pg_attribute) GETSTRUCT(tuple);
 		appendStringInfo(text, "%d:%u:%d:%u,", attnum, form->atttypid, form->atttypmod,
 						 form->attcollation);
+		hash = 0;
 		foreach(lc, relids)
-			hash_attribute(hash, lfirst_oid(lc), NameStr(form->attname));
+			hash_attribute(&hash, lfirst_oid(lc), NameStr(form->attname));
+		appendStringInfo(versions, "%d-%llx,", attnum, (unsigned long long) hash);
 		ReleaseSysCache(tuple);
 	}
 }
@@ -205,10 +237,12 @@ pln_fingerprint_make(const PlnSource *source, Oid without)
 	uint64		inherits = 0;
 	uint64		subscriptions = 0;
 	uint64		files = 0;
-	uint64		attributes = 0;
+	uint64		policies = 0;
+	StringInfoData attributes;
 	StringInfoData columns;
 	ListCell   *lc;
 
+	initStringInfo(&attributes);
 	initStringInfo(&columns);
 	foreach(lc, relids)
 	{
@@ -218,12 +252,13 @@ pln_fingerprint_make(const PlnSource *source, Oid without)
 		hash_inherits(&inherits, relid);
 		hash_subscriptions(&subscriptions, relid);
 		hash_relfilenode(&files, relid);
+		hash_policies(&policies, relid);
 	}
 	describe_columns(&columns, &attributes, source, relids);
-	return psprintf("1 g=%016llx i=%016llx s=%016llx f=%016llx a=%016llx c=%s",
+	return psprintf("1 g=%016llx i=%016llx s=%016llx f=%016llx p=%016llx a=%s c=%s",
 					(unsigned long long) triggers, (unsigned long long) inherits,
 					(unsigned long long) subscriptions, (unsigned long long) files,
-					(unsigned long long) attributes, columns.data);
+					(unsigned long long) policies, attributes.data, columns.data);
 }
 
 static PlnReason *
@@ -255,12 +290,12 @@ same(const char *before, const char *now, char letter)
 	return strcmp(part(before, letter), part(now, letter)) == 0;
 }
 
-/* Every column captured before is captured now, with the same type. */
+/* Every entry of the list before is there now: more columns may have come. */
 static bool
-columns_kept(const char *before, const char *now)
+entries_kept(const char *before, const char *now, char letter)
 {
-	char	   *had = part(before, 'c');
-	char	   *have = psprintf(",%s", part(now, 'c'));
+	char	   *had = part(before, letter);
+	char	   *have = psprintf(",%s", part(now, letter));
 	char	   *item;
 	char	   *save = NULL;
 
@@ -324,18 +359,26 @@ pln_fingerprint_compare(const char *before, const char *now, List *spares)
 		return reason("CONFIGURATION_CHANGED", "its capture was recorded by another version");
 	foreach(lc, spares)
 		before = apply_spare(before, lfirst(lc));
-	if (!same(before, now, 'g'))
-		return reason("CHANGE_SET_MISSING",
-					  "its capture triggers were disabled, altered or made anew");
+	/* first, because new partitions bring new triggers */
 	if (!same(before, now, 'i'))
 		return reason("PARTITION_SCHEMA_CHANGED",
 					  "partitions or child tables were added or removed");
+	if (!same(before, now, 'g'))
+		return reason("CHANGE_SET_MISSING",
+					  "its capture triggers were disabled, altered or made anew");
 	if (!same(before, now, 's'))
 		return reason("CHANGE_SET_MISSING", "its membership in a subscription changed");
-	if (!columns_kept(before, now))
+	if (!entries_kept(before, now, 'c'))
 		return reason("DATA_SCHEMA_CHANGED", "a column that is read changed its type or is gone");
 	has_log = part(before, 'c')[0] != '\0';
-	if (!same(before, now, 'f') && (!has_log || !same(before, now, 'a')))
+	if (!same(before, now, 'f') && (!has_log || !entries_kept(before, now, 'a')))
 		return reason("DATA_HAS_CHANGED", "it was rewritten or its content was replaced");
 	return NULL;
+}
+
+/* For readers that show R's rows as they are now: who may see which is part of the answer. */
+bool
+pln_fingerprint_policies_differ(const char *before, const char *now)
+{
+	return before != NULL && now != NULL && !same(before, now, 'p');
 }

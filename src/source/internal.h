@@ -138,6 +138,7 @@ extern char *pln_fingerprint_make(const PlnSource *source, Oid without);
  * in order.
  */
 extern PlnReason *pln_fingerprint_compare(const char *before, const char *now, List *spares);
+extern bool pln_fingerprint_policies_differ(const char *before, const char *now);
 extern char *pln_fingerprint_spare(const char *before, const char *after);
 
 /* ---- net.c: the net effect of transactions that insert and also update or delete ---- */

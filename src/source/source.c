@@ -281,6 +281,13 @@ check_frontier(PlnReading *r, PlnChanges *changes, List *pending)
 		changes->reasons = lappend(changes->reasons, reason);
 		return false;
 	}
+	if (r->options == NULL &&
+		pln_fingerprint_policies_differ(frontier->fingerprint, changes->frontier->fingerprint))
+	{
+		pln_changes_everything(changes, "CONFIGURATION_CHANGED",
+							   pstrdup("its row security changed"));
+		return false;
+	}
 	return true;
 }
 

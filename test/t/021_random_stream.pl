@@ -53,7 +53,7 @@ sub complain
 	my ($text) = @_;
 	$bad++;
 	diag("seed $seed: $text");
-	diag('  ' . $_) for @history[ ($#history > 40 ? $#history - 40 : 0) .. $#history ];
+	diag('  ' . $_) for @history[ ($#history > 150 ? $#history - 150 : 0) .. $#history ];
 }
 
 # The statement may fail only with these.
@@ -152,8 +152,9 @@ sub write_step
 		return $wrap->[0] . "INSERT INTO $source (id, k, v) VALUES ($id, 1, 1); "
 			. pick("DELETE FROM $source WHERE id = $id", "UPDATE $source SET v = v + 1, t = 'again' WHERE id = $id") . $wrap->[1];
 	}
-	elsif ($stream->{kind} eq 'skip')
+	elsif ($stream->{kind} eq 'skip' && !$s->{called})
 	{
+		$s->{changed} = $s->{open};
 		return pick("UPDATE $source SET t = 'changed' WHERE id % 10 = " . int(rand 10),
 			"DELETE FROM $source WHERE id % 50 = " . int(rand 50));
 	}
@@ -202,6 +203,10 @@ sub step
 	}
 	elsif ($what < 0.80)
 	{
+		# rows that were delivered cannot be skipped any more when their transaction turns out to
+		# change older rows: of updates and changes a transaction has one kind only
+		return if $s->{changed};
+		$s->{called} = $s->{open};
 		# an update; inside of a transaction it is atomic, and may meet another one
 		$error = try_sql($number, 'CALL p()', qr/running already|updated by this session|could not serialize|$write_error/);
 	}
@@ -237,7 +242,7 @@ sub step
 	if ($error && $s->{open})
 	{
 		do_sql($number, 'ROLLBACK');
-		$s->{open} = 0;
+		$s->{open} = $s->{called} = $s->{changed} = 0;
 	}
 	return;
 }
@@ -257,7 +262,7 @@ sub end_transaction
 	{
 		try_sql($number, $how < 0.75 ? 'COMMIT' : 'ROLLBACK', qr/could not serialize/);
 	}
-	$s->{open} = 0;
+	$s->{open} = $s->{called} = $s->{changed} = 0;
 	return;
 }
 
@@ -307,8 +312,9 @@ sub check
 	my ($out, $err);
 	if ($node->psql($db, q(SET pipeline.messages = quiet; SET lock_timeout = '20s'; CALL p()), stdout => \$out, stderr => \$err, on_error_stop => 1) != 0)
 	{
-		# an open transaction of another session may hold the pipeline
-		complain("update of the check: $err") unless $err =~ /running already/ && grep { $_->{open} } @sessions;
+		# an open or prepared transaction may hold the pipeline
+		complain("update of the check: $err")
+			unless $err =~ /running already/ && (@prepared || grep { $_->{open} } @sessions);
 		return;
 	}
 	for my $s (@{ $world->{streams} })
@@ -375,13 +381,11 @@ while (time - $started < $seconds && !$bad)
 {
 	my $world = build_world(++$worlds);
 	shadow($world);
-	my $until = time + $seconds / 5;
-	my $here = 0;
-	while (time < $until && $here < 300 && !$bad)
+	# by steps, not by time: a seed makes the same worlds again
+	for (my $here = 0; $here < 200 && !$bad; $here++)
 	{
 		step($world);
 		$steps++;
-		$here++;
 		check($world) if rand() < 0.02;
 	}
 	my $rows = $bad ? '?' : close_world($world);

@@ -60,5 +60,35 @@ fails_with($node, $db, q(SELECT pipeline.expect('inner_st', '', 'true')), '22023
 # ---- system columns of a stream
 fails_with($node, $db, 'DO LANGUAGE pipeline $$CREATE STREAMING TABLE sysc AS SELECT ctid::text AS c, id FROM STREAM(n1)$$', '0A000', qr/system columns/, 'system columns');
 
+# ---- DDL of private tables runs as their owner
+$node->safe_psql($db, q(SET ROLE alice; CREATE FUNCTION ali.who() RETURNS int VOLATILE LANGUAGE plpgsql AS $f$ BEGIN RAISE NOTICE 'ran as %', current_user; RETURN 1; END $f$;
+	CREATE TABLE ali.psrc (id int); INSERT INTO ali.psrc VALUES (1);
+	CREATE PROCEDURE ali.pp() LANGUAGE pipeline AS $$ CREATE PRIVATE STREAMING TABLE pt (id int) AS SELECT id FROM STREAM(psrc); CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM pt $$;
+	CALL ali.pp()));
+my $quiet = '';
+$node->psql($db, q(SET ROLE alice; CREATE OR REPLACE PROCEDURE ali.pp() LANGUAGE pipeline AS $$ CREATE PRIVATE STREAMING TABLE pt (id int, d int DEFAULT ali.who()) AS SELECT id FROM STREAM(psrc); CREATE MATERIALIZED VIEW total AS SELECT count(*) AS n FROM pt $$;
+	INSERT INTO ali.psrc VALUES (2); CALL ali.pp()), stderr => \$quiet);
+unlike($quiet, qr/ran as postgres/, 'a DEFAULT of a private table');
+like($quiet, qr/ran as alice/, 'is evaluated as its owner');
+rows_are($node, $db, 'SELECT n FROM ali.total', ['2'], 'and the table works');
+
+# ---- an open cursor is not cut short
+fails_with($node, $db, 'BEGIN; DECLARE c CURSOR FOR SELECT * FROM inner_st; FETCH 1 FROM c; DO LANGUAGE pipeline $$REFRESH STREAMING TABLE inner_st FULL$$',
+	'55006', qr/being used by active queries/, 'full refresh under a cursor');
+
+# ---- temporary objects of a caller are no sources
+$node->safe_psql($db, q(CREATE PROCEDURE miss() LANGUAGE pipeline AS $$ CREATE MATERIALIZED VIEW over_missing AS SELECT * FROM missing_src $$));
+fails_with($node, $db, 'CREATE TEMP VIEW missing_src AS SELECT 1 AS a; CALL miss()', '0A000', qr/temporary/, 'a temporary view');
+
+# ---- row security and rights are looked at although nothing changed
+$node->safe_psql($db, q(CREATE TABLE ali.rls (id int); ALTER TABLE ali.rls OWNER TO alice; INSERT INTO ali.rls SELECT generate_series(1, 4);
+	SET ROLE alice; ALTER TABLE ali.rls ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON ali.rls USING (id <= 2); GRANT SELECT ON ali.rls TO bob; GRANT USAGE ON SCHEMA ali TO bob; SELECT pipeline.allow_capture('ali.rls', 'bob');
+	SET ROLE bob; DO LANGUAGE pipeline $$CREATE MATERIALIZED VIEW bob.seen AS SELECT * FROM ali.rls$$));
+rows_are($node, $db, 'SELECT count(*) FROM bob.seen', ['2'], 'a view holds what its owner may see');
+$node->safe_psql($db, q(SET ROLE alice; DROP POLICY p ON ali.rls; CREATE POLICY p ON ali.rls USING (true); SET ROLE bob; CALL pipeline.refresh('bob.seen')));
+rows_are($node, $db, 'SELECT count(*) FROM bob.seen', ['4'], 'a changed policy is a change');
+$node->safe_psql($db, 'SET ROLE alice; REVOKE SELECT ON ali.rls FROM bob');
+fails_with($node, $db, q(SET ROLE bob; CALL pipeline.refresh('bob.seen')), '42501', qr/permission denied/, 'a revoked right ends the refresh');
+
 $node->stop;
 done_testing();
