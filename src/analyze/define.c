@@ -53,7 +53,7 @@ pln_define_note(PlnProgram *program, PlnNode *node, const char *change, const ch
 	program->plan = lappend(program->plan, item);
 }
 
-/* DDL on a dataset's relation, always with the rights of its owner: it may evaluate what he wrote. */
+/* DDL on a dataset's relation, with its owner's rights: it may evaluate what he wrote. */
 void
 pln_define_ddl(const char *sql)
 {

@@ -203,6 +203,28 @@ refuse(PlnSql *sql, const char *what, const char *hint, int location)
 			 pln_sql_errposition(sql, location)));
 }
 
+/* What ends with the session cannot feed what stays; core refuses it as well. */
+static bool
+refuse_temporary(Node *node, PlnSql *sql)
+{
+	if (node == NULL)
+		return false;
+	if (IsA(node, RangeTblEntry))
+	{
+		RangeTblEntry *rte = (RangeTblEntry *) node;
+
+		if (rte->rtekind == RTE_RELATION &&
+			get_rel_persistence(rte->relid) == RELPERSISTENCE_TEMP)
+			refuse(sql, psprintf("the query of a dataset must not use the temporary relation "
+								 "\"%s\"", get_rel_name(rte->relid)),
+				   "It ends with the session; use an ordinary table or view.", -1);
+		return false;
+	}
+	if (IsA(node, Query))
+		return query_tree_walker((Query *) node, refuse_temporary, sql, QTW_EXAMINE_RTES_BEFORE);
+	return expression_tree_walker(node, refuse_temporary, sql);
+}
+
 static void
 check_common(PlnSql *sql, Query *query)
 {
@@ -212,9 +234,7 @@ check_common(PlnSql *sql, Query *query)
 		refuse(sql, "the query of a dataset must not change data", NULL, -1);
 	if (query->rowMarks != NIL)
 		refuse(sql, "the query of a dataset must not lock rows", "Remove FOR UPDATE.", -1);
-	if (isQueryUsingTempRelation(query))
-		refuse(sql, "the query of a dataset must not use temporary tables or views",
-			   "They end with the session; use an ordinary table.", -1);
+	(void) refuse_temporary((Node *) query, sql);
 }
 
 Query *

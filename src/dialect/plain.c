@@ -173,6 +173,22 @@ merge_rules(PlnEmbed *e)
 	}
 }
 
+/* PostgreSQL grants on views of any kind as on tables (dialect-reference §1.15). */
+static void
+grant_rules(PlnEmbed *e)
+{
+	int			i;
+
+	for (i = 1; i < e->n && !pln_token_is(&e->tok[i], "on"); i++)
+		;
+	if (pln_token_is(tok(e, i + 1), "view") && tok(e, i + 2)->type == PLN_T_IDENT &&
+		!pln_token_is(tok(e, i + 2), "to") && !pln_token_is(tok(e, i + 2), "from"))
+		pln_embed_drop(e, i + 1, i + 2);
+	else if ((pln_token_is(tok(e, i + 1), "materialized") && pln_token_is(tok(e, i + 2), "view")) ||
+			 (pln_token_is(tok(e, i + 1), "streaming") && pln_token_is(tok(e, i + 2), "table")))
+		pln_embed_drop(e, i + 1, i + 3);
+}
+
 /* Statements that Databricks has and PostgreSQL has not. */
 static const struct
 {
@@ -224,4 +240,6 @@ pln_embed_plain_rules(PlnEmbed *e)
 		insert_rules(e);
 	else if (pln_token_is(tok(e, 0), "merge"))
 		merge_rules(e);
+	else if (pln_token_is(tok(e, 0), "grant") || pln_token_is(tok(e, 0), "revoke"))
+		grant_rules(e);
 }

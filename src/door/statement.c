@@ -55,6 +55,14 @@ range_var(PlnScript *script, PlnName *name)
 /* ---- CREATE ---- */
 
 static void
+note_skipped(PlnName *name)
+{
+	ereport(NOTICE,
+			(errcode(ERRCODE_DUPLICATE_TABLE),
+			 errmsg("relation \"%s\" already exists, skipping", name->name)));
+}
+
+static void
 create_stored(PlnScript *script, PlnCreateDataset *decl, Query *native_query)
 {
 	RangeVar   *rv = range_var(script, decl->name);
@@ -69,9 +77,7 @@ create_stored(PlnScript *script, PlnCreateDataset *decl, Query *native_query)
 			   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
 	if (OidIsValid(existing) && decl->if_not_exists)
 	{
-		ereport(NOTICE,
-				(errcode(ERRCODE_DUPLICATE_TABLE),
-				 errmsg("relation \"%s\" already exists, skipping", decl->name->name)));
+		note_skipped(decl->name);
 		return;
 	}
 	if (OidIsValid(existing) && !decl->or_refresh && !decl->or_replace)
@@ -187,11 +193,18 @@ create_view(PlnScript *script, PlnCreateDataset *decl)
 		refuse(script, decl->stmt.location,
 			   "a temporary view with expectations or a stream belongs into a pipeline",
 			   "Declare it in CREATE PROCEDURE ... LANGUAGE pipeline.");
-	pln_error_scope_begin(&scope, script, decl->flow->query);
-	raw = pln_expand_select(pln_sql_parse_query(decl->flow->query), decl->flow->query);
 	stmt->view = range_var(script, decl->name);
 	if (decl->dataset_kind == PLN_TEMPORARY_VIEW)
 		stmt->view->relpersistence = RELPERSISTENCE_TEMP;
+	if (decl->if_not_exists &&
+		OidIsValid(get_relname_relid(decl->name->name,
+									 RangeVarGetCreationNamespace(stmt->view))))
+	{
+		note_skipped(decl->name);
+		return;
+	}
+	pln_error_scope_begin(&scope, script, decl->flow->query);
+	raw = pln_expand_select(pln_sql_parse_query(decl->flow->query), decl->flow->query);
 	stmt->query = raw->stmt;
 	stmt->replace = decl->or_replace || decl->or_refresh;
 	foreach(lc, decl->columns)

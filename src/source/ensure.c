@@ -12,6 +12,7 @@
 #include "access/relation.h"
 #include "access/table.h"
 #include "access/xact.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_subscription_rel.h"
@@ -36,6 +37,7 @@
 #include "base/ident.h"
 #include "base/secctx.h"
 #include "base/spi.h"
+#include "catalog/datasets.h"
 #include "source/internal.h"
 
 #define LOCK_TRIES 5
@@ -91,6 +93,20 @@ has_subscription(Oid relid)
 							&args)->n > 0;
 }
 
+/*
+ * Our own relations: capturing them would write to them while they are written.  A private
+ * dataset lives beside the logs and is an ordinary source.
+ */
+static bool
+is_internal(Oid relid)
+{
+	Oid			nsp = get_rel_namespace(relid);
+
+	return nsp == get_namespace_oid("pipeline_internal", true) ||
+		nsp == get_namespace_oid("pipeline", true) ||
+		(nsp == get_namespace_oid("pipeline_data", true) && pln_dataset_by_relid(relid) == NULL);
+}
+
 /* One relation of the tree; root = R itself. */
 static PlnReason *
 heap_problem(Oid relid, bool root)
@@ -122,6 +138,9 @@ heap_problem(Oid relid, bool root)
 						 psprintf("\"%s\" is not stored as a heap", name));
 	else if (relid < FirstNormalObjectId)
 		problem = refuse("INPUT_NOT_IN_DELTA", psprintf("\"%s\" is a system catalog", name));
+	else if (is_internal(relid))
+		problem = refuse("INPUT_NOT_IN_DELTA",
+						 psprintf("\"%s\" is a part of the extension", name));
 	relation_close(rel, NoLock);
 	if (problem == NULL && has_subscription(relid))
 		problem = refuse("INPUT_NOT_IN_DELTA",

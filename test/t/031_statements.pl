@@ -162,6 +162,14 @@ my $rest = join(";\n", grep { !$in_pipeline{$_} && /^(?:CREATE OR REFRESH STREAM
 $node->safe_psql($db, "DO LANGUAGE pipeline \$\$\n$rest;\n\$\$");
 rows_are($node, $db, 'SELECT count(*) FROM silver.tolerant', ['5'], 'several statements in one DO');
 
+# Grants name the kind of object as Databricks does; IF NOT EXISTS keeps the view that is there.
+$node->safe_psql($db, q(DO LANGUAGE pipeline $$CREATE VIEW gold.plain AS SELECT 1 AS n; CREATE VIEW IF NOT EXISTS gold.plain AS SELECT 2 AS m;
+	GRANT SELECT ON MATERIALIZED VIEW gold.strict TO analyst; GRANT SELECT ON STREAMING TABLE silver.tolerant TO analyst;
+	GRANT SELECT, INSERT ON VIEW gold.plain TO analyst; REVOKE INSERT ON VIEW gold.plain FROM analyst$$));
+rows_are($node, $db, q(SELECT n FROM gold.plain), ['1'], 'CREATE VIEW IF NOT EXISTS of a view that exists');
+rows_are($node, $db, q(SELECT has_table_privilege('analyst', 'gold.strict', 'SELECT'), has_table_privilege('analyst', 'silver.tolerant', 'SELECT'),
+	has_table_privilege('analyst', 'gold.plain', 'SELECT'), has_table_privilege('analyst', 'gold.plain', 'INSERT')), ['t|t|t|f'], 'GRANT and REVOKE');
+
 # ---- the three doors: what people bring from elsewhere, pasted
 $db = fresh_db($node, 'doors');
 $node->safe_psql($db, q(

@@ -90,5 +90,12 @@ rows_are($node, $db, 'SELECT count(*) FROM bob.seen', ['4'], 'a changed policy i
 $node->safe_psql($db, 'SET ROLE alice; REVOKE SELECT ON ali.rls FROM bob');
 fails_with($node, $db, q(SET ROLE bob; CALL pipeline.refresh('bob.seen')), '42501', qr/permission denied/, 'a revoked right ends the refresh');
 
+# ---- the extension's own relations are no sources
+fails_with($node, $db, "DO LANGUAGE pipeline \$\$CREATE STREAMING TABLE own_$_->[0] AS SELECT * FROM STREAM($_->[1])\$\$", '0A000', qr/part of the extension/, "$_->[1] is no stream")
+	for ([ 'h', 'pipeline_internal.log_headers' ], [ 'e', 'pipeline_internal.events' ],
+		[ 'l', $node->safe_psql($db, q(SELECT oid::regclass FROM pg_class WHERE relnamespace = 'pipeline_data'::regnamespace AND relname LIKE 'log%' AND relkind = 'r' LIMIT 1)) ]);
+$node->safe_psql($db, 'DO LANGUAGE pipeline $$CREATE MATERIALIZED VIEW own_view AS SELECT count(*) AS n FROM pipeline_internal.log_headers$$; INSERT INTO ali.psrc VALUES (3); REFRESH MATERIALIZED VIEW own_view');
+rows_are($node, $db, q(SELECT count(*) FROM pg_trigger WHERE tgrelid = 'pipeline_internal.log_headers'::regclass), ['0'], 'a view over them captures nothing');
+
 $node->stop;
 done_testing();
