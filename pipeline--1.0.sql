@@ -85,6 +85,7 @@ CREATE TABLE pipeline_internal.flows (
 	query text,
 	view regclass,
 	batch_id bigint NOT NULL DEFAULT 0,
+	query_hash text,
 	UNIQUE (dataset_id, name)
 );
 CREATE INDEX flows_view_idx ON pipeline_internal.flows (view);

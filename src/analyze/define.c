@@ -90,7 +90,7 @@ pln_define_fingerprint(PlnProgram *program, Query *query)
 	initStringInfo(&text);
 	if (query != NULL)
 	{
-		pln_enter_settings(&ctx, list_make1("search_path=pg_catalog"));
+		pln_enter_settings(&ctx, list_make2("search_path=pg_catalog", "quote_all_identifiers=off"));
 		appendStringInfoString(&text, pg_get_querydef(copyObject(query), false));
 		pln_leave(&ctx);
 	}

@@ -29,6 +29,16 @@
 			elog(ERROR, "internal error in pipeline: %s at %s:%d", #cond, __FILE__, __LINE__); \
 	} while (0)
 
+/* A row of our catalog that is gone: its object was dropped by another session meanwhile. */
+static inline void
+pln_raise_dropped(const char *kind, const char *name)
+{
+	ereport(ERROR,
+			(errcode(PLN_ERR_RETRY),
+			 errmsg("%s \"%s\" was dropped while it was updated", kind, name),
+			 errhint("Run the update again.")));
+}
+
 /* Why something was not done incrementally, not captured, not skipped: a value, not an error. */
 typedef struct PlnReason
 {

@@ -40,7 +40,14 @@ static const char *const pinned_settings[] = {
 	"standard_conforming_strings"
 };
 
-#define METADATA_PATH "pg_catalog, pg_temp"
+/* Our own SQL means the same whatever the user's session says. */
+static const char *const metadata_settings[][2] = {
+	{"search_path", "pg_catalog, pg_temp"},
+	{"standard_conforming_strings", "on"},
+	{"quote_all_identifiers", "off"},
+	{"transform_null_equals", "off"},
+	{"array_nulls", "on"}
+};
 
 /*
  * The owner of our schemas is the extension's owner; the syscache keeps this cheap and
@@ -102,8 +109,11 @@ switch_user(PlnSecContext *ctx, Oid user)
 void
 pln_enter_metadata(PlnSecContext *ctx)
 {
+	int			i;
+
 	switch_user(ctx, pln_extension_owner());
-	set_option("search_path", METADATA_PATH);
+	for (i = 0; i < lengthof(metadata_settings); i++)
+		set_option(metadata_settings[i][0], metadata_settings[i][1]);
 }
 
 void

@@ -218,7 +218,8 @@ pln_dataset_save(PlnDataset *dataset)
 		" state = $6, state_reason = $7, definition = $8, query = $9, fingerprint = $10,"
 		" policy = $11, properties = $12, comment = $13, is_private = $14, quarantine = $15,"
 		" relfilenode = $16, filled = $17 WHERE id = $18", &args);
-	PLN_ENSURE(rows->processed == 1);
+	if (rows->processed == 0)
+		pln_raise_dropped("dataset", pln_dataset_display_name(dataset));
 }
 
 void

@@ -13,7 +13,7 @@
 #include "catalog/flows.h"
 
 #define FLOW_COLUMNS \
-	"id, dataset_id, name, uid, kind, once, once_done, query, view, batch_id"
+	"id, dataset_id, name, uid, kind, once, once_done, query, view, batch_id, query_hash"
 
 static const char *const kind_names[] = {
 	[PLN_FLOW_INSERT] = "INSERT",
@@ -52,6 +52,7 @@ flow_from_row(PlnRows *rows, uint64 row)
 	flow->query = pln_row_text(rows, row, "query");
 	flow->view = pln_row_oid(rows, row, "view");
 	flow->batch_id = pln_row_int8(rows, row, "batch_id");
+	flow->query_hash = pln_row_text(rows, row, "query_hash");
 	return flow;
 }
 
@@ -119,12 +120,13 @@ pln_flow_save(PlnFlow *flow)
 	pln_args_text(&args, flow->query);
 	pln_args_oid(&args, flow->view);
 	pln_args_int8(&args, flow->batch_id);
+	pln_args_text(&args, flow->query_hash);
 	if (flow->id == 0)
 	{
 		rows = pln_spi_run_args(
 			"INSERT INTO pipeline_internal.flows"
-			" (dataset_id, name, kind, once, once_done, query, view, batch_id)"
-			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id, uid", &args);
+			" (dataset_id, name, kind, once, once_done, query, view, batch_id, query_hash)"
+			" VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING id, uid", &args);
 		flow->id = pln_row_int8(rows, 0, "id");
 		flow->uid = pln_row_text(rows, 0, "uid");
 		return;
@@ -132,8 +134,10 @@ pln_flow_save(PlnFlow *flow)
 	pln_args_int8(&args, flow->id);
 	rows = pln_spi_run_args(
 		"UPDATE pipeline_internal.flows SET dataset_id = $1, name = $2, kind = $3, once = $4,"
-		" once_done = $5, query = $6, view = $7, batch_id = $8 WHERE id = $9", &args);
-	PLN_ENSURE(rows->processed == 1);
+		" once_done = $5, query = $6, view = $7, batch_id = $8, query_hash = $9 WHERE id = $10",
+		&args);
+	if (rows->processed == 0)
+		pln_raise_dropped("flow", flow->name);
 }
 
 void

@@ -22,6 +22,8 @@ typedef struct PlnFlow
 	Oid			view;			/* flow view in pipeline_data; InvalidOid for views and matviews
 								 * that need none */
 	int64		batch_id;		/* of the last batch that committed */
+	char	   *query_hash;		/* of a view's query as it was run last, with all views and policies
+								 * in it expanded; NULL before, and for streaming tables */
 } PlnFlow;
 
 extern PlnFlow *pln_flow_get(int64 id);

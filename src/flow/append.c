@@ -442,6 +442,7 @@ append_run(PlnFlowContext *cxt)
 	pln_flow_check_owner(target, cxt->owner);
 	query = pln_rewrite_query(pln_stored_query(cxt->flow->view));
 	PushActiveSnapshot(GetTransactionSnapshot());
+	pln_check_versions(query);
 	batches = prepare_sources(cxt, query, &has_rows);
 	if (has_rows)
 	{

@@ -5,7 +5,9 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_class.h"
+#include "common/md5.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -22,6 +24,7 @@
 #include "base/ident.h"
 #include "expect/inline_check.h"
 #include "flow/execute.h"
+#include "source/source.h"
 #include "source/stream_ref.h"
 
 void
@@ -70,6 +73,45 @@ void
 pln_check_rights(Query *query)
 {
 	(void) rights_walker((Node *) query, NULL);
+}
+
+static bool
+versions_walker(Node *node, void *context)
+{
+	ListCell   *lc;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, Query))
+		return expression_tree_walker(node, versions_walker, context);
+	foreach(lc, ((Query *) node)->rtable)
+	{
+		RangeTblEntry *rte = lfirst_node(RangeTblEntry, lc);
+
+		if (rte->rtekind == RTE_RELATION)
+			pln_source_check_version(rte->relid, rte->inh);
+	}
+	return query_tree_walker((Query *) node, versions_walker, context, 0);
+}
+
+void
+pln_check_versions(Query *query)
+{
+	if (IsolationUsesXactSnapshot())
+		(void) versions_walker((Node *) query, NULL);
+}
+
+char *
+pln_query_hash(Query *query)
+{
+	char	   *text = nodeToString(query);
+	char		hash[MD5_DIGEST_LENGTH * 2 + 1];
+	const char *error = NULL;
+
+	if (!pg_md5_hash(text, strlen(text), hash, &error))
+		elog(ERROR, "could not compute md5: %s", error);
+	pfree(text);
+	return pstrdup(hash);
 }
 
 List *

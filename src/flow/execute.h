@@ -23,6 +23,15 @@ extern Query *pln_rewrite_query(Query *query);
 /* Raise 42501 unless the rights that the query needs are there, at every level. */
 extern void pln_check_rights(Query *query);
 
+/*
+ * Raise 40001 when the snapshot of this transaction is older than the content or the definition
+ * of a relation that the rewritten query reads (correctness A5).
+ */
+extern void pln_check_versions(Query *query);
+
+/* Of a rewritten query: changes with it and with each view and policy that was expanded. */
+extern char *pln_query_hash(Query *query);
+
 /* Base relations of a rewritten query without the relation itself. */
 extern List *pln_query_inputs(Query *query, Oid self);
 

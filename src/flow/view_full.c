@@ -81,6 +81,9 @@ reasons_to_run(PlnFlowContext *cxt, Query *query, List *inputs, List **frontiers
 											   "its storage was replaced by another command"));
 	relation_close(rel, NoLock);
 	reason = pln_classify_self_changing(query);
+	/* the conditions of expectations that drop rows stand only in the view itself */
+	if (reason == NULL && OidIsValid(cxt->flow->view))
+		reason = pln_classify_self_changing(pln_stored_query(cxt->dataset->relid));
 	if (reason != NULL)
 		reasons = lappend(reasons, reason);
 	foreach(lc, inputs)
@@ -168,6 +171,12 @@ store_frontiers(PlnFlowContext *cxt, List *inputs, List *frontiers)
 	}
 }
 
+static bool
+same_hash(const char *before, const char *now)
+{
+	return before != NULL && strcmp(before, now) == 0;
+}
+
 static void
 view_run(PlnFlowContext *cxt)
 {
@@ -175,6 +184,7 @@ view_run(PlnFlowContext *cxt)
 	Query	   *query;
 	List	   *inputs;
 	List	   *frontiers = NIL;
+	char	   *hash;
 
 	pln_lock_dataset(cxt->dataset->id);
 	pln_enter_owner(&sec, cxt->owner, cxt->pipeline->settings);
@@ -183,7 +193,12 @@ view_run(PlnFlowContext *cxt)
 	/* also when nothing changed: a right that was revoked ends the refresh */
 	pln_check_rights(query);
 	PushActiveSnapshot(GetTransactionSnapshot());
+	pln_check_versions(query);
+	hash = pln_query_hash(query);
 	cxt->reasons = reasons_to_run(cxt, query, inputs, &frontiers);
+	if (cxt->reasons == NIL && !same_hash(cxt->flow->query_hash, hash))
+		cxt->reasons = list_make1(make_reason("QUERY_FINGERPRINT_CHANGED",
+											  "a view or policy that it reads through changed"));
 	if (cxt->reasons == NIL)
 		cxt->outcome->refresh_type = "NO_OP";
 	else
@@ -194,6 +209,7 @@ view_run(PlnFlowContext *cxt)
 		store_frontiers(cxt, inputs, frontiers);
 		pln_source_record_everything(cxt->dataset->relid, "FULL_RECOMPUTE");
 		cxt->flow->batch_id++;
+		cxt->flow->query_hash = hash;
 		pln_flow_save(cxt->flow);
 		pln_dataset_save(cxt->dataset);
 	}

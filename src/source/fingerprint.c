@@ -63,6 +63,25 @@ check_version(HeapTuple tuple)
 			 errhint("Run the transaction again.")));
 }
 
+void
+pln_source_check_version(Oid relid, bool inherit)
+{
+	List	   *relids = inherit ? find_all_inheritors(relid, AccessShareLock, NULL) :
+		list_make1_oid(relid);
+	ListCell   *lc;
+
+	foreach(lc, relids)
+	{
+		HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(lfirst_oid(lc)));
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		check_version(tuple);
+		ReleaseSysCache(tuple);
+	}
+	list_free(relids);
+}
+
 static void
 add_hash(uint64 *hash, uint64 value)
 {

@@ -137,4 +137,10 @@ extern PlnFrontier *pln_source_frontier_now(Oid relid);
 /* May a stream read it at all?  NULL = yes; else why not (view, foreign table, matview, ...). */
 extern PlnReason *pln_source_streamable(Oid relid);
 
+/*
+ * Raise 40001 when the relation (inherit: or a child) was altered, rewritten or truncated after
+ * the snapshot of a REPEATABLE READ transaction was taken (correctness A5).
+ */
+extern void pln_source_check_version(Oid relid, bool inherit);
+
 #endif							/* PIPELINE_SOURCE_SOURCE_H */

@@ -711,6 +711,26 @@ save_changed(PlnPipeline *pipeline)
 		pln_pipeline_save(pipeline);
 }
 
+/*
+ * The definition of a dataset of its own is the stored one, as it is once the lock is there: a
+ * REFRESH that waited must not bring back what was replaced meanwhile.
+ */
+static void
+reread(PlnRequest *request)
+{
+	PlnPipeline *stored = pln_pipeline_get(request->pipeline->id);
+
+	if (stored == NULL || stored->dropped || stored->owner != request->pipeline->owner ||
+		!same_text(stored->schema_name, request->pipeline->schema_name) ||
+		!same_text(stored->name, request->pipeline->name))
+		ereport(ERROR,
+				(errcode(PLN_ERR_RETRY),
+				 errmsg("dataset \"%s\" was dropped, renamed or given to another role while this "
+						"update waited", pln_pipeline_display_name(request->pipeline)),
+				 errhint("Look it up in pipeline.datasets, then run the statement again.")));
+	request->pipeline = stored;
+}
+
 void
 pln_update_run(PlnRequest *request)
 {
@@ -728,6 +748,8 @@ pln_update_run(PlnRequest *request)
 		pln_pipeline_save(request->pipeline);
 	if (!take_pipeline(request))
 		return;
+	if (request->pipeline->standalone && request->create == NULL && request->native_query == NULL)
+		reread(request);
 	save_changed(request->pipeline);
 	old = MemoryContextSwitchTo(AllocSetContextCreate(parent, "pipeline update",
 													  ALLOCSET_DEFAULT_SIZES));
