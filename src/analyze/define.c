@@ -14,7 +14,6 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
 #include "common/cryptohash.h"
-#include "common/md5.h"
 #include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "utils/acl.h"
@@ -83,8 +82,6 @@ pln_define_fingerprint(PlnProgram *program, Query *query)
 {
 	StringInfoData text;
 	PlnSecContext ctx;
-	char		hash[MD5_DIGEST_LENGTH * 2 + 1];
-	const char *error = NULL;
 	ListCell   *lc;
 
 	initStringInfo(&text);
@@ -100,9 +97,7 @@ pln_define_fingerprint(PlnProgram *program, Query *query)
 		if (strncmp(lfirst(lc), "search_path=", 12) != 0)
 			appendStringInfo(&text, "\n%s", (char *) lfirst(lc));
 	}
-	if (!pg_md5_hash(text.data, text.len, hash, &error))
-		elog(ERROR, "could not compute md5: %s", error);
-	return pstrdup(hash);
+	return pln_hash_text(text.data);
 }
 
 /* ---- expectations ---- */

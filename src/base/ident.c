@@ -1,11 +1,12 @@
 /*
  * ident.c
- *	  Names in SQL text that we build, and names of objects for messages.
+ *	  Names in SQL text that we build, names of objects for messages, the hash of a text.
  */
 #include "postgres.h"
 
 #include "access/xact.h"
 #include "catalog/namespace.h"
+#include "common/md5.h"
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -81,4 +82,15 @@ pln_revoke_all(Oid relid)
 										 pln_row_text(rows, i, "grantee")),
 								0, NULL, NULL, NULL);
 	CommandCounterIncrement();
+}
+
+char *
+pln_hash_text(const char *text)
+{
+	char		hash[MD5_DIGEST_LENGTH * 2 + 1];
+	const char *error = NULL;
+
+	if (!pg_md5_hash(text, strlen(text), hash, &error))
+		elog(ERROR, "could not compute md5: %s", error);
+	return pstrdup(hash);
 }

@@ -17,4 +17,7 @@ extern char *pln_choose_name(const char *base, const char *suffix, Oid namespace
 /* Take every grant on the relation away, also those of ALTER DEFAULT PRIVILEGES. */
 extern void pln_revoke_all(Oid relid);
 
+/* md5 in hex, palloc'd: tells a definition from the one before. */
+extern char *pln_hash_text(const char *text);
+
 #endif							/* PIPELINE_BASE_IDENT_H */

@@ -7,7 +7,6 @@
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_class.h"
-#include "common/md5.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -104,14 +103,7 @@ pln_check_versions(Query *query)
 char *
 pln_query_hash(Query *query)
 {
-	char	   *text = nodeToString(query);
-	char		hash[MD5_DIGEST_LENGTH * 2 + 1];
-	const char *error = NULL;
-
-	if (!pg_md5_hash(text, strlen(text), hash, &error))
-		elog(ERROR, "could not compute md5: %s", error);
-	pfree(text);
-	return pstrdup(hash);
+	return pln_hash_text(nodeToString(query));
 }
 
 List *

@@ -80,9 +80,9 @@ typedef struct Failure
 static Failure *last_failure = NULL;
 static MemoryContext failure_context = NULL;
 
-/* Pipelines that this backend is updating right now; nested updates are refused: flows keep
- * state of their own per backend. */
-static List *running = NIL;
+/* This backend is updating a pipeline; nested updates are refused: flows keep state of their own
+ * per backend. */
+static bool running = false;
 
 static double
 elapsed_ms(instr_time *since)
@@ -643,7 +643,7 @@ take_pipeline(PlnRequest *request)
 {
 	bool		wait = request->wait || pln_guc_on_busy == PLN_BUSY_WAIT;
 
-	if (running != NIL)
+	if (running)
 		ereport(ERROR,
 				(errcode(PLN_ERR_BUSY),
 				 errmsg("an update cannot start inside another update"),
@@ -737,8 +737,6 @@ pln_update_run(PlnRequest *request)
 	MemoryContext parent = request->nonatomic ? PortalContext : CurrentMemoryContext;
 	Runner	   *volatile runner;
 	MemoryContext old;
-	List	   *volatile saved = running;
-	int64	   *id;
 
 	last_failure = NULL;
 	PreventCommandIfReadOnly("a pipeline update");
@@ -759,20 +757,14 @@ pln_update_run(PlnRequest *request)
 	runner->context = CurrentMemoryContext;
 	runner->buffer = pln_event_buffer_create(CurrentMemoryContext);
 	INSTR_TIME_SET_CURRENT(((Runner *) runner)->started);
-	id = MemoryContextAlloc(TopMemoryContext, sizeof(int64));
-	*id = request->pipeline->id;
+	running = true;
 	PG_TRY();
 	{
-		MemoryContext mine = MemoryContextSwitchTo(TopMemoryContext);
-
-		running = lcons(id, list_copy(saved));
-		MemoryContextSwitchTo(mine);
 		run_update(runner);
 	}
 	PG_FINALLY();
 	{
-		running = saved;
-		pfree(id);
+		running = false;
 		if (request->nonatomic)
 			pln_unlock_pipeline(request->pipeline->id);
 	}
